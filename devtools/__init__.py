@@ -1,0 +1,1 @@
+"""What tests and benchmarks share; never part of the wheel."""

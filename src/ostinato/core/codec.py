@@ -1,0 +1,83 @@
+"""Payloads are JSON and nothing else: exact round trip for what JSON can say, a clear refusal for the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+from ostinato import errors
+
+_encoder = msgspec.json.Encoder()
+_sorted_encoder = msgspec.json.Encoder(order="sorted")
+_decoder = msgspec.json.Decoder()
+
+EMPTY_OBJECT = b"{}"
+
+
+def encode(value: Any, what: str = "value", limit: int | None = None) -> bytes:
+    """Write `value` as JSON, or raise InvalidPayload / PayloadTooLarge naming `what`."""
+    try:
+        data = _encoder.encode(value)
+    except RecursionError:
+        raise errors.InvalidPayload(f"{what} is nested too deeply or refers to itself: flatten it") from None
+    except UnicodeEncodeError:
+        raise errors.InvalidPayload(
+            f"{what} has text with a lone surrogate, which is not valid Unicode: decode the text properly first"
+        ) from None
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+        raise errors.InvalidPayload(
+            f"{what} cannot be written as JSON ({error}): return dicts, lists, strings, numbers, booleans or None"
+        ) from None
+    # NaN and the infinities would silently become null. The cheap test first: no null, no doubt.
+    if b"null" in data and _has_non_finite(value):
+        raise errors.InvalidPayload(f"{what} has a number that JSON cannot say (NaN or infinity): use null or a string")
+    if limit is not None and len(data) > limit:
+        raise errors.PayloadTooLarge(
+            f"{what} has {len(data):,} bytes and the limit is {limit:,}: store it elsewhere and pass a reference",
+            size=len(data),
+            limit=limit,
+        )
+    return data
+
+
+def encode_own(value: Any) -> bytes:
+    """Write a document of our own making, whose user-given parts have been through `encode` before."""
+    return _encoder.encode(value)
+
+
+def encode_canonical(value: Any) -> bytes:
+    """The same bytes for the same content, whatever the order of its keys."""
+    return _sorted_encoder.encode(value)
+
+
+def decode(data: bytes | str) -> Any:
+    return _decoder.decode(data)
+
+
+def parse(text: bytes | str, what: str = "input") -> Any:
+    """Read JSON that came from outside."""
+    try:
+        return _decoder.decode(text)
+    except RecursionError:
+        raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None
+    except (UnicodeDecodeError, msgspec.MsgspecError) as error:
+        raise errors.InvalidPayload(f"{what} is not valid JSON: {error}") from None
+
+
+def _has_non_finite(value: Any) -> bool:
+    stack: list[Any] = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, float):
+            if not math.isfinite(item):
+                return True
+        elif isinstance(item, dict):
+            stack.extend(cast("Iterable[Any]", item.values()))
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            stack.extend(cast("Iterable[Any]", item))
+        elif isinstance(item, msgspec.Struct) or hasattr(item, "__dataclass_fields__"):
+            stack.extend(cast("dict[str, Any]", msgspec.to_builtins(item, builtin_types=(float,))).values())
+    return False

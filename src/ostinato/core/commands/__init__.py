@@ -1,0 +1,56 @@
+"""Everything that can happen to jobs and tasks, each as one value: what it needs to see, and what it does.
+
+A command either changes the ledger and answers, or raises before it has changed anything, so that one bad command never
+spoils the others in its batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ostinato.core import ledger, needs
+from ostinato.core.commands.consequences import make_failure, outcome_of
+from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, ResumePlan, RetryTasks, SkipTask
+from ostinato.core.commands.producing import AddTasks, Submit, Submitted
+from ostinato.core.commands.waiting import FireTimer, SendSignal
+from ostinato.core.commands.working import (
+    Claim,
+    Complete,
+    DropLeases,
+    Expire,
+    Fail,
+    RecordStep,
+    Release,
+    Suspend,
+)
+
+
+class Command(Protocol):
+    def needs(self, wanted: needs.Needs, /) -> None: ...
+    def apply(self, book: ledger.Ledger, /) -> Any: ...
+
+
+__all__ = [
+    "AddTasks",
+    "CancelJob",
+    "CancelTask",
+    "Claim",
+    "Command",
+    "Complete",
+    "DropLeases",
+    "Expire",
+    "Fail",
+    "FireTimer",
+    "RecordStep",
+    "Release",
+    "Resume",
+    "ResumePlan",
+    "RetryTasks",
+    "SendSignal",
+    "SkipTask",
+    "Submit",
+    "Submitted",
+    "Suspend",
+    "make_failure",
+    "outcome_of",
+]

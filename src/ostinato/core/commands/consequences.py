@@ -1,0 +1,208 @@
+"""What follows from a move: for dependants, for the job, for tasks that are to run again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ostinato.core import codec, events, graph, ledger, rows, states
+
+MAX_ERROR_TEXT = 16 * 1024
+
+
+def event_data(**fields: object) -> bytes:
+    return codec.encode_own({name: value for name, value in fields.items() if value is not None})
+
+
+def encode_failure(failure: rows.Failure) -> bytes:
+    return codec.encode_own(failure)
+
+
+def make_failure(kind: str, message: str, traceback: str | None = None) -> rows.Failure:
+    """A failure whose texts are short enough to store and valid as JSON, whatever the exception said."""
+
+    def clean(text: str) -> str:
+        return text[:MAX_ERROR_TEXT].encode("utf-8", "replace").decode()
+
+    return rows.Failure(clean(kind), clean(message), None if traceback is None else clean(traceback[-MAX_ERROR_TEXT:]))
+
+
+def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSpec], inputs: Sequence[bytes]) -> None:
+    job_id = job.job_id
+    first = job.total
+    for index, spec in enumerate(specs):
+        if spec.on_dependency_failure != "block":
+            job.cascades = True
+        data = inputs[index]
+        count = len(spec.depends_on)
+        task = rows.Task(
+            job_id,
+            spec.task_id,
+            first + index,
+            spec.name,
+            spec.queue,
+            job.priority if spec.priority is None else spec.priority,
+            spec.on_dependency_failure,
+            spec.optional,
+            count,
+            None if spec.retry is None and spec.timeout is None else task_options(spec),
+            data if len(data) <= book.spill_bytes else book.payload(job_id, data),
+            states.BLOCKED,
+            attempt=0,
+            attempt_base=0,
+            crashes=0,
+            open_dependencies=count,
+            resuming=False,
+            skipped_by_dependency=False,
+            output=None,
+            error=None,
+            started_at=None,
+            finished_at=None,
+        )
+        book.add_task(job, task, spec.depends_on)
+    if first:  # tasks added to a job may depend on tasks of before, which may be over already
+        new = {spec.task_id for spec in specs}
+        for spec in specs:
+            old = [book.tasks[(job_id, d)] for d in spec.depends_on if d not in new]
+            stand_on(book, book.tasks[(job_id, spec.task_id)], old)
+    for spec in specs:
+        task = book.tasks[(job_id, spec.task_id)]
+        if task.open_dependencies == 0 and task.state == states.BLOCKED:
+            book.make_pending(task)
+
+
+def stand_on(book: ledger.Ledger, task: rows.Task, dependencies: Sequence[rows.Task]) -> None:
+    """Count off the dependencies that are already settled, or skip the task where its policy says so."""
+    for dependency in dependencies:
+        outcome = outcome_of(dependency)
+        if outcome == "ok" or (outcome == "failed" and task.policy == "run"):
+            task.open_dependencies -= 1
+        elif outcome == "failed" and task.policy == "skip" and task.state == states.BLOCKED:
+            task.skipped_by_dependency = True
+            data = codec.encode_own({"dependency": dependency.task_id})
+            book.move(task, states.SKIPPED, events.TASK_SKIPPED, data)
+            book.fail_dependants(task)
+
+
+def outcome_of(task: rows.Task) -> str:
+    """How a task looks to those that depend on it: `ok`, `failed` or still `open`."""
+    if task.state == states.COMPLETED or (task.state == states.FAILED and task.optional):
+        return "ok"
+    if task.state == states.SKIPPED:
+        return "failed" if task.skipped_by_dependency else "ok"
+    if task.state in (states.FAILED, states.CANCELLED):
+        return "failed"
+    return "open"
+
+
+def task_options(spec: graph.TaskSpec) -> bytes:
+    return event_data(
+        retry=spec.retry,
+        timeout=spec.timeout,
+        maxAttempts=None if spec.retry is None else spec.retry.max_attempts,
+    )
+
+
+def received(stored: bytes) -> bytes:
+    if stored.startswith(ledger.BLOB_MARK):
+        return codec.encode_own({"blob": stored[1:].hex()})
+    return b'{"value":' + stored + b"}"
+
+
+def wake(book: ledger.Ledger, task: rows.Task, step_key: str, outcome: bytes, signal: str | None = None) -> None:
+    """Record what the task was waiting for as a finished step, and let it go on from there."""
+    book.record_step(task, step_key, outcome)
+    book.make_pending(task, data=None if signal is None else event_data(name=task.name, signal=signal))
+
+
+def fail_for_good(book: ledger.Ledger, task: rows.Task, failure: rows.Failure) -> None:
+    job = book.jobs[task.job_id]
+    task.error = encode_failure(failure)
+    data = event_data(error=failure, attempts=task.attempt)
+    book.move(task, states.FAILED, events.TASK_FAILED, data)
+    if task.optional:
+        book.satisfy_dependants(task)
+    else:
+        book.detect_failure(job, task)
+        book.fail_dependants(task)
+    book.settle(job)
+
+
+def cancel_open_tasks(book: ledger.Ledger, job: rows.Job, data: bytes) -> None:
+    for task in book.tasks_of(job.job_id):
+        if task.state not in states.TASK_ENDED:
+            book.move(task, states.CANCELLED, events.TASK_CANCELLED, data)
+
+
+def run_again(
+    book: ledger.Ledger,
+    job: rows.Job,
+    tasks: Sequence[rows.Task],
+    inputs: Mapping[str, bytes],
+    actor: str | None,
+    *,
+    always_reopen: bool = False,
+) -> list[str]:
+    ids = [task.task_id for task in tasks]
+    if job.state != states.RUNNING:
+        book.reopen_job(job, {"tasks": ids, "actor": actor})
+    elif always_reopen:
+        job.failure_detected_at = None
+        book.emit(job, events.JOB_RESUMED, data=event_data(tasks=ids, actor=actor))
+    rerun = frozenset(task.key for task in tasks)
+    for task in tasks:
+        if task.task_id in inputs:
+            task.input = book.payload(job.job_id, inputs[task.task_id])
+        task.attempt_base = task.attempt
+        task.crashes = 0
+        task.error = None
+        task.resuming = False
+        task.skipped_by_dependency = False
+        stand_again(book, task, rerun)
+    reopen_descendants(book, tasks)
+    restore_failure_mark(book, job)
+    book.settle(job)
+    return ids
+
+
+def stand_again(book: ledger.Ledger, task: rows.Task, rerun: frozenset[rows.TaskKey]) -> None:
+    """Put a task back to where its dependencies let it stand: pending, or blocked, or skipped again."""
+    settled = [
+        book.tasks[(task.job_id, d)] for d in book.dependencies.get(task.key, ()) if (task.job_id, d) not in rerun
+    ]
+    satisfied = sum(outcome_of(d) == "ok" or (outcome_of(d) == "failed" and task.policy == "run") for d in settled)
+    task.finished_at = None
+    if satisfied == task.dependencies:
+        task.open_dependencies = 0
+        book.make_pending(task, data=event_data(name=task.name, by="operator"))
+        return
+    if task.state != states.BLOCKED:
+        book.move(task, states.BLOCKED, events.TASK_BLOCKED)
+    book.changed_tasks[task.key] = task
+    task.open_dependencies = task.dependencies
+    stand_on(book, task, settled)
+
+
+def reopen_descendants(book: ledger.Ledger, tasks: Sequence[rows.Task]) -> None:
+    """Tasks that had counted, or been skipped, on the old outcome of `tasks` stand again on the new one."""
+    queue = list(tasks)
+    while queue:
+        changed = queue.pop(0)
+        for dependant_id in book.dependants.get(changed.key, ()):
+            dependant = book.tasks[(changed.job_id, dependant_id)]
+            skipped = dependant.state == states.SKIPPED and dependant.skipped_by_dependency
+            if skipped:
+                dependant.skipped_by_dependency = False
+                stand_again(book, dependant, frozenset())
+                if dependant.state != states.SKIPPED:
+                    queue.append(dependant)
+            elif dependant.state == states.BLOCKED:
+                stand_again(book, dependant, frozenset())
+
+
+def restore_failure_mark(book: ledger.Ledger, job: rows.Job) -> None:
+    """A job taken up again with failures left in it says so once more."""
+    if job.failure_detected_at is None and (job.failed or job.cancelled):
+        for task in book.tasks_of(job.job_id):
+            if task.state == states.CANCELLED or (task.state == states.FAILED and not task.optional):
+                book.detect_failure(job, task)
+                return

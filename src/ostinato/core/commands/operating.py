@@ -1,0 +1,167 @@
+"""What people do to jobs and tasks: cancel, skip, retry, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ostinato import errors
+from ostinato.core import events, ledger, needs, rows, states
+from ostinato.core.commands import consequences
+
+
+class CancelJob(msgspec.Struct, gc=False):
+    """Stop a job. Answers the state the job is in afterwards: `cancelled`, or how it had ended before."""
+
+    job_id: str
+    reason: str | None = None
+    actor: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.whole_job(self.job_id)
+
+    def apply(self, book: ledger.Ledger) -> str:
+        job = book.job(self.job_id)
+        if job.state == states.RUNNING:
+            consequences.cancel_open_tasks(book, job, consequences.event_data(reason="job cancelled"))
+            book.end_job(job, states.CANCELLED, reason=self.reason, actor=self.actor)
+        return job.state
+
+
+class CancelTask(msgspec.Struct, gc=False):
+    """Stop one task. To its dependants it counts as failed."""
+
+    job_id: str
+    task_id: str
+    reason: str | None = None
+    actor: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.failure_of((self.job_id, self.task_id))
+
+    def apply(self, book: ledger.Ledger) -> str:
+        task = book.task((self.job_id, self.task_id))
+        job = book.running_job(self.job_id)
+        if task.state not in states.TASK_ENDED:
+            book.move(
+                task,
+                states.CANCELLED,
+                events.TASK_CANCELLED,
+                consequences.event_data(reason=self.reason, actor=self.actor),
+            )
+            book.fail_dependants(task)
+            book.detect_failure(job, task)
+            book.settle(job)
+        return task.state
+
+
+class SkipTask(msgspec.Struct, gc=False):
+    """Go on as if this task were not needed: its dependants see no output of it."""
+
+    job_id: str
+    task_id: str
+    reason: str | None = None
+    actor: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.whole_job(self.job_id)
+
+    def apply(self, book: ledger.Ledger) -> str:
+        task = book.task((self.job_id, self.task_id))
+        job = book.job(self.job_id)
+        if task.state == states.SKIPPED and not task.skipped_by_dependency:
+            return task.state
+        states.check_task_move(task.task_id, task.state, states.SKIPPED)
+        data = consequences.event_data(reason=self.reason, actor=self.actor)
+        if job.state != states.RUNNING:
+            book.reopen_job(job, {"skip": [task.task_id], "actor": self.actor})
+        task.skipped_by_dependency = False
+        book.move(task, states.SKIPPED, events.TASK_SKIPPED, data)
+        consequences.reopen_descendants(book, [task])
+        consequences.restore_failure_mark(book, job)
+        book.settle(job)
+        return task.state
+
+
+class RetryTasks(msgspec.Struct, gc=False):
+    """Run chosen tasks of one job again, with all their attempts; a job that had ended is taken up again."""
+
+    job_id: str
+    task_ids: Sequence[str]
+    inputs: Mapping[str, bytes] = {}
+    actor: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.whole_job(self.job_id)
+
+    def apply(self, book: ledger.Ledger) -> list[str]:
+        job = book.job(self.job_id)
+        tasks = [book.task((self.job_id, task_id)) for task_id in dict.fromkeys(self.task_ids)]
+        for task in tasks:
+            if task.state == states.WAITING and not task.resuming:
+                continue  # a retry that is due later is made due now
+            if task.state not in (states.FAILED, states.CANCELLED, states.SKIPPED):
+                raise errors.NotPossible(
+                    f"task {task.task_id!r} is {task.state}: only failed, cancelled, skipped or to-be-retried tasks "
+                    "can be retried",
+                    taskId=task.task_id,
+                    state=task.state,
+                )
+        return consequences.run_again(book, job, tasks, self.inputs, self.actor)
+
+
+class Resume(msgspec.Struct, gc=False):
+    """Re-run what failed or was cancelled, and nothing that completed. `dry_run` only says what would happen."""
+
+    job_id: str
+    inputs: Mapping[str, bytes] = {}
+    deadline: float | None = None
+    dry_run: bool = False
+    actor: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.whole_job(self.job_id)
+
+    def apply(self, book: ledger.Ledger) -> ResumePlan:
+        job = book.job(self.job_id)
+        if job.state == states.COMPLETED:
+            raise errors.NotPossible(f"job {job.job_id!r} is completed: there is nothing to resume", jobId=job.job_id)
+        tasks = book.tasks_of(job.job_id)
+        again = [t for t in tasks if t.state == states.CANCELLED or (t.state == states.FAILED and not t.optional)]
+        unknown = set(self.inputs) - {t.task_id for t in again}
+        if unknown:
+            raise errors.NotPossible(
+                f"new input was given for {sorted(unknown)}, which would not run again", taskIds=sorted(unknown)
+            )
+        if not again and job.state == states.RUNNING:
+            raise errors.NotPossible(f"job {job.job_id!r} is running and nothing in it has failed", jobId=job.job_id)
+        rerun = {t.task_id for t in again}
+        result = ResumePlan(
+            rerun=[t.task_id for t in again],
+            reused=[t.task_id for t in tasks if t.state == states.COMPLETED],
+            waiting=[
+                t.task_id
+                for t in tasks
+                if t.task_id not in rerun and (t.state == states.BLOCKED or t.skipped_by_dependency)
+            ],
+        )
+        if self.dry_run:
+            return result
+        if job.deadline_at is not None:
+            job.deadline_at = None
+            if job.state == states.RUNNING:
+                book.drop_timer((job.job_id, ""))
+        if self.deadline is not None:
+            job.deadline_at = book.now + int(self.deadline * 1e6)
+            book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
+        consequences.run_again(book, job, again, self.inputs, self.actor, always_reopen=True)
+        return result
+
+
+class ResumePlan(msgspec.Struct, frozen=True, rename="camel"):
+    """What a resume re-runs, what it reuses, and what can go on afterwards."""
+
+    rerun: list[str]
+    reused: list[str]
+    waiting: list[str]

@@ -1,0 +1,157 @@
+"""Entering jobs, and letting them grow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ostinato import errors
+from ostinato.core import codec, events, graph, ledger, needs, rows, states
+from ostinato.core.commands import consequences
+
+
+class Submitted(msgspec.Struct, frozen=True):
+    """The answer to a submission; `created` is False when the idempotency key found the job of before."""
+
+    job_id: str
+    created: bool
+
+
+class Submit(msgspec.Struct, gc=False):
+    """Enter a job. `inputs` are the encoded inputs of its tasks, in order."""
+
+    job_id: str
+    spec: graph.JobSpec
+    inputs: list[bytes]
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.jobs.add(self.job_id)
+        if self.spec.idempotency_key is not None:
+            wanted.idempotency_keys.add(self.spec.idempotency_key)
+
+    def apply(self, book: ledger.Ledger) -> Submitted:
+        spec = self.spec
+        request_hash = None
+        if spec.idempotency_key is not None or spec.job_id is not None:
+            request_hash = hashlib.sha256(graph.request_hash_source(spec)).digest()
+        earlier = book.jobs.get(self.job_id)
+        if spec.idempotency_key is not None:
+            earlier = book.jobs_by_idempotency_key.get(spec.idempotency_key) or earlier
+        if earlier is not None:
+            return self._answer_again(earlier, request_hash)
+        job = self._job(book, request_hash)
+        book.jobs[job.job_id] = job
+        book.new_jobs.append(job)
+        if job.idempotency_key is not None:
+            book.jobs_by_idempotency_key[job.idempotency_key] = job
+        book.emit(job, events.JOB_CREATED, data=self._created_data(job))
+        consequences.enter_tasks(book, job, spec.tasks, self.inputs)
+        if job.deadline_at is not None:
+            book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
+        return Submitted(job.job_id, True)
+
+    def _answer_again(self, earlier: rows.Job, request_hash: bytes | None) -> Submitted:
+        if earlier.request_hash == request_hash:
+            return Submitted(earlier.job_id, False)
+        if self.spec.idempotency_key is not None:
+            raise errors.IdempotencyConflict(
+                f"idempotencyKey {self.spec.idempotency_key!r} belongs to job {earlier.job_id!r}, "
+                "which was submitted with another body: use a new key for a new request",
+                jobId=earlier.job_id,
+            )
+        raise errors.IdempotencyConflict(
+            f"there is already a job {earlier.job_id!r}: use another jobId", jobId=earlier.job_id
+        )
+
+    def _job(self, book: ledger.Ledger, request_hash: bytes | None) -> rows.Job:
+        spec = self.spec
+        return rows.Job(
+            job_id=self.job_id,
+            name=spec.name,
+            state=states.RUNNING,
+            priority=spec.priority,
+            request_id=spec.request_id,
+            correlation_id=spec.correlation_id or self.job_id,
+            idempotency_key=spec.idempotency_key,
+            request_hash=request_hash,
+            tags=codec.encode_own(spec.tags),
+            cascades=False,
+            deadline_at=None if spec.deadline is None else book.now + int(spec.deadline * 1e6),
+            created_at=book.now,
+            finished_at=None,
+            failure_detected_at=None,
+            last_seq=0,
+            total=0,
+            blocked=0,
+            active=0,
+            completed=0,
+            failed=0,
+            tolerated=0,
+            skipped=0,
+            cancelled=0,
+        )
+
+    def _created_data(self, job: rows.Job) -> bytes:
+        data: dict[str, Any] = {
+            "jobId": job.job_id,
+            "name": job.name,
+            "requestId": job.request_id,
+            "correlationId": job.correlation_id,
+            "tasks": self.spec.tasks,
+            "totalTasks": len(self.spec.tasks),
+            "priority": job.priority,
+            "tags": self.spec.tags,
+        }
+        if job.deadline_at is not None:
+            data["deadlineAt"] = job.deadline_at
+        return codec.encode_own(data)
+
+
+class AddTasks(msgspec.Struct, gc=False):
+    """Let a running job grow. From inside a function it is also a step, so a repeated attempt adds nothing twice."""
+
+    job_id: str
+    tasks: Sequence[graph.TaskSpec]
+    inputs: list[bytes]
+    lease: rows.Lease | None = None
+    step_key: str = ""
+    actor: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.jobs.add(self.job_id)
+        for task in self.tasks:
+            wanted.task((self.job_id, task.task_id))
+            for dependency in task.depends_on:
+                wanted.task((self.job_id, dependency))
+        if self.lease is not None:
+            wanted.task(self.lease.key)
+
+    def apply(self, book: ledger.Ledger) -> list[str]:
+        job = book.running_job(self.job_id)
+        caller = None
+        if self.lease is not None:
+            caller = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        ids = {task.task_id for task in self.tasks}
+        for task in self.tasks:
+            if (self.job_id, task.task_id) in book.tasks:
+                raise errors.DuplicateTask(
+                    f"job {self.job_id!r} already has a task {task.task_id!r}: give the new one another taskId",
+                    taskId=task.task_id,
+                )
+            for dependency in task.depends_on:
+                if dependency not in ids and (self.job_id, dependency) not in book.tasks:
+                    raise errors.UnknownDependency(
+                        f"task {task.task_id!r} depends on {dependency!r}, which is not a task of job {self.job_id!r}",
+                        taskId=task.task_id,
+                        dependency=dependency,
+                    )
+        book.emit(job, events.JOB_TASKS_ADDED, data=consequences.event_data(newTasks=self.tasks, actor=self.actor))
+        consequences.enter_tasks(book, job, self.tasks, self.inputs)
+        added = [task.task_id for task in self.tasks]
+        if caller is not None:
+            book.record_step(caller, self.step_key, codec.encode_own(added))
+        book.settle(job)
+        return added

@@ -1,0 +1,78 @@
+"""What wakes a waiting task: time, or a signal."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ostinato.core import events, ledger, needs, rows, states
+from ostinato.core.commands import consequences
+
+
+class FireTimer(msgspec.Struct, gc=False):
+    """A due time has come. Only the timer as it was read is fired: one that changed meanwhile is left alone."""
+
+    timer: rows.Timer
+
+    def needs(self, wanted: needs.Needs) -> None:
+        timer = self.timer
+        if timer.kind == "deadline":
+            wanted.whole_job(timer.job_id)
+        else:
+            wanted.task((timer.job_id, timer.task_id))
+        wanted.timers.add((timer.job_id, timer.task_id))
+
+    def apply(self, book: ledger.Ledger) -> bool:
+        timer = self.timer
+        key = (timer.job_id, timer.task_id)
+        if book.timers.get(key) != timer or timer.due_at is None or timer.due_at > book.now:
+            return False
+        del book.timers[key]
+        if timer.kind == "deadline":
+            job = book.jobs[timer.job_id]
+            if job.state != states.RUNNING:
+                return False
+            consequences.cancel_open_tasks(book, job, consequences.event_data(reason="deadline"))
+            book.end_job(job, states.TIMED_OUT)
+        elif timer.kind == "retry":
+            book.make_pending(book.tasks[key])
+        elif timer.kind == "sleep":
+            consequences.wake(book, book.tasks[key], timer.key, b"null")
+        else:
+            consequences.wake(book, book.tasks[key], timer.key, b'{"timedOut":true}')
+        return True
+
+
+class SendSignal(msgspec.Struct, gc=False):
+    """Give a payload to whoever waits for it in a job: the first waiting task, or the next one that asks."""
+
+    job_id: str
+    name: str
+    signal_id: str
+    payload: bytes
+    actor: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.jobs.add(self.job_id)
+        wanted.waiters.add((self.job_id, self.name))
+        wanted.signals.add((self.job_id, self.name))
+
+    def apply(self, book: ledger.Ledger) -> bool:
+        """True if a task was waiting for it. A signal id that was sent before changes nothing."""
+        sent = book.signals.get((self.job_id, self.name), ())
+        if any(signal.signal_id == self.signal_id for signal in sent):
+            return False
+        job = book.running_job(self.job_id)
+        stored = book.payload(self.job_id, self.payload)
+        data = consequences.event_data(name=self.name, signalId=self.signal_id, actor=self.actor)
+        book.emit(job, events.SIGNAL_RECEIVED, data=data)
+        signal = rows.Signal(self.job_id, self.name, self.signal_id, stored)
+        book.keep_signal(signal)
+        waiting = book.waiters.get((self.job_id, self.name))
+        while waiting:
+            timer = waiting.pop(0)
+            task = book.tasks.get((timer.job_id, timer.task_id))
+            if task is not None and task.state == states.WAITING:
+                signal.taken = True
+                consequences.wake(book, task, timer.key, consequences.received(stored), self.name)
+                return True
+        return False

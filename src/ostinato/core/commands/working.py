@@ -1,0 +1,252 @@
+"""What a worker does: claim, report, checkpoint, let go; and what happens to a lease whose worker is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ostinato.core import codec, events, ledger, needs, rows, states
+from ostinato.core.commands import consequences
+
+
+class Claim(msgspec.Struct, gc=False):
+    """Lease up to `limit` ready tasks to a worker. The store finds the candidates; the ledger decides."""
+
+    worker: str
+    token: str
+    functions: Mapping[str, rows.FunctionPolicy]
+    queues: frozenset[str]
+    limit: int
+    idle: bool = True
+    done: Sequence[str] = ()
+    """Tokens of earlier claims whose tasks have all been reported."""
+    passed_over: bool = False
+    """Set when a task is left that must run alone: the worker should become idle and claim again."""
+
+    def apply(self, book: ledger.Ledger, candidates: Sequence[rows.TaskKey]) -> list[rows.Lease]:
+        leases = self._choose(book, candidates)
+        book.dropped_leases += [(self.worker, token) for token in self.done]
+        if leases:
+            tasks = codec.encode_own([lease.key for lease in leases])
+            book.new_leases.append((self.worker, self.token, tasks))
+        return leases
+
+    def _choose(self, book: ledger.Ledger, candidates: Sequence[rows.TaskKey]) -> list[rows.Lease]:
+        """Older ready tasks first, then those that this very transaction made ready; higher priority before both."""
+        tasks = [book.tasks[key] for key in candidates if key in book.tasks]
+        tasks += [t for t in book.became_pending if t.name in self.functions and t.queue in self.queues]
+        if len({task.priority for task in tasks}) > 1:
+            tasks.sort(key=lambda task: -task.priority)
+        data = codec.encode_own({"worker": self.worker})
+        leases: list[rows.Lease] = []
+        for task in tasks:
+            if len(leases) >= self.limit:
+                break
+            if task.state != states.PENDING or book.jobs[task.job_id].state != states.RUNNING:
+                continue
+            if task.crashes >= 2:
+                # It was there when two workers died. It may be what killed them, so it runs alone: nobody else's
+                # attempt is lost with it, and it ends in the dead letters by itself.
+                if self.idle and not leases:
+                    return [self._lease(book, task, data)]
+                self.passed_over = True
+                continue
+            leases.append(self._lease(book, task, data))
+        return leases
+
+    def _lease(self, book: ledger.Ledger, task: rows.Task, data: bytes) -> rows.Lease:
+        job = book.jobs[task.job_id]
+        policy = self.functions[task.name]
+        max_attempts, timeout = policy.max_attempts, policy.timeout
+        if task.options is not None:
+            options = _options_decoder.decode(task.options)
+            max_attempts = options.max_attempts or max_attempts
+            timeout = options.timeout or timeout
+        reentered = task.resuming
+        if reentered:
+            task.resuming = False
+        else:
+            task.attempt += 1
+        task.max_attempts = max_attempts
+        task.worker = self.worker
+        task.token = self.token
+        task.started_at = book.now
+        task.timeout_at = None if timeout is None else book.now + int(timeout * 1e6)
+        book.move(task, states.PROCESSING, events.TASK_PROCESSING, data)
+        return rows.Lease(
+            task.job_id,
+            task.task_id,
+            task.attempt,
+            self.token,
+            task.name,
+            task.input,
+            task.options,
+            task.dependencies,
+            task.attempt == 1 and not reentered,
+            reentered,
+            max_attempts,
+            task.attempt_base,
+            timeout,
+            job.name,
+            job.request_id,
+            job.correlation_id,
+        )
+
+
+class Complete(msgspec.Struct, gc=False):
+    """A worker reports the result of its attempt."""
+
+    lease: rows.Lease
+    output: bytes
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.success_of(self.lease.key)
+
+    def apply(self, book: ledger.Ledger) -> None:
+        task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        stored = book.payload(task.job_id, self.output)
+        task.output = stored
+        task.error = None
+        if stored is self.output:
+            data = b'{"output":' + stored + b"}"
+        else:
+            data = codec.encode_own({"output": {"$blob": stored[1:].hex()}})
+        book.move(task, states.COMPLETED, events.TASK_COMPLETED, data)
+        book.satisfy_dependants(task)
+        book.settle(book.jobs[task.job_id])
+
+
+class Fail(msgspec.Struct, gc=False):
+    """A worker reports that its attempt failed. `delay` is how long the policy waits before the next one."""
+
+    lease: rows.Lease
+    failure: rows.Failure
+    retryable: bool = True
+    delay: float = 0.0
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.failure_of(self.lease.key)
+
+    def apply(self, book: ledger.Ledger) -> None:
+        task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        used = task.attempt - task.attempt_base
+        if not self.retryable or used >= self.lease.max_attempts:
+            consequences.fail_for_good(book, task, self.failure)
+            return
+        task.error = consequences.encode_failure(self.failure)
+        due_at = book.now + int(self.delay * 1e6)
+        data = consequences.event_data(
+            error=self.failure, dueAt=due_at, delay=self.delay, maxAttempts=self.lease.max_attempts
+        )
+        book.move(task, states.WAITING, events.TASK_RETRY_SCHEDULED, data)
+        if self.delay <= 0:
+            book.make_pending(task)
+        else:
+            book.set_timer(rows.Timer(task.job_id, task.task_id, "retry", "", "", due_at))
+
+
+class RecordStep(msgspec.Struct, gc=False):
+    """A checkpoint inside a running task."""
+
+    lease: rows.Lease
+    key: str
+    output: bytes
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.task(self.lease.key)
+
+    def apply(self, book: ledger.Ledger) -> None:
+        task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        book.record_step(task, self.key, self.output)
+
+
+class Suspend(msgspec.Struct, gc=False):
+    """A running task lets go of its slot until a due time (`kind` sleep) or a signal (`kind` wait, named `name`)."""
+
+    lease: rows.Lease
+    kind: str
+    key: str
+    name: str = ""
+    seconds: float | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.task(self.lease.key)
+        if self.kind == "wait":
+            wanted.signals.add((self.lease.job_id, self.name))
+
+    def apply(self, book: ledger.Ledger) -> None:
+        task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        due_at = None if self.seconds is None else book.now + int(self.seconds * 1e6)
+        task.resuming = True
+        data = consequences.event_data(kind=self.kind, key=self.key, name=self.name or None, dueAt=due_at)
+        book.move(task, states.WAITING, events.TASK_WAITING, data)
+        if self.kind == "wait":
+            signal = book.take_signal(task.job_id, self.name)
+            if signal is not None:
+                consequences.wake(book, task, self.key, consequences.received(signal.payload), self.name)
+                return
+        book.set_timer(rows.Timer(task.job_id, task.task_id, self.kind, self.name, self.key, due_at))
+
+
+class Release(msgspec.Struct, gc=False):
+    """A worker hands back a task that it has claimed and will not run; the attempt does not count."""
+
+    lease: rows.Lease
+    reason: str
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.task(self.lease.key)
+
+    def apply(self, book: ledger.Ledger) -> None:
+        task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        if self.lease.reentered:
+            task.resuming = True
+        else:
+            task.attempt -= 1
+        book.make_pending(task, events.TASK_RELEASED, consequences.event_data(reason=self.reason))
+
+
+class Expire(msgspec.Struct, gc=False):
+    """A lease whose worker is gone (or whose attempt ran past its timeout unnoticed): the attempt counts as used."""
+
+    job_id: str
+    task_id: str
+    token: str
+    failure: rows.Failure
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.failure_of((self.job_id, self.task_id))
+
+    def apply(self, book: ledger.Ledger) -> bool:
+        task = book.tasks.get((self.job_id, self.task_id))
+        if task is None or task.state != states.PROCESSING or task.token != self.token:
+            return False
+        task.crashes += 1
+        if task.attempt - task.attempt_base >= task.max_attempts:
+            consequences.fail_for_good(book, task, self.failure)
+        else:
+            task.error = consequences.encode_failure(self.failure)
+            book.make_pending(task, events.TASK_LOST, consequences.event_data(error=self.failure))
+        return True
+
+
+class DropLeases(msgspec.Struct, gc=False):
+    """Forget claims of a worker whose tasks have all been reported or taken away."""
+
+    worker: str
+    tokens: Sequence[str]
+
+    def needs(self, wanted: needs.Needs) -> None:
+        pass
+
+    def apply(self, book: ledger.Ledger) -> None:
+        book.dropped_leases += [(self.worker, token) for token in self.tokens]
+
+
+class _ClaimOptions(msgspec.Struct, rename="camel"):
+    max_attempts: int | None = None
+    timeout: float | None = None
+
+
+_options_decoder = msgspec.json.Decoder(_ClaimOptions)

@@ -1,0 +1,256 @@
+"""A graph as its producer writes it: reading it, refusing what cannot run, and the plan view of levels."""
+
+from __future__ import annotations
+
+import difflib
+import graphlib
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from ostinato import errors
+from ostinato.core import codec, retry
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/ -]{0,199}")
+
+
+class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """One task as the producer describes it."""
+
+    task_id: str
+    name: str
+    depends_on: list[str] = []
+    input: dict[str, Any] = {}
+    retry: retry.Retry | None = None
+    timeout: float | None = None
+    queue: str = "default"
+    priority: int | None = None
+    optional: bool = False
+    on_dependency_failure: Literal["block", "skip", "run"] = "block"
+
+
+class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """A job as the producer describes it. `deadline` is in seconds from submission."""
+
+    tasks: list[TaskSpec]
+    name: str = "job"
+    job_id: str | None = None
+    request_id: str | None = None
+    correlation_id: str | None = None
+    idempotency_key: str | None = None
+    tags: dict[str, str] = {}
+    priority: int = 0
+    deadline: float | None = None
+
+
+class Plan(msgspec.Struct, rename="camel"):
+    """What a graph looks like before it runs. Levels are only a view: tasks start as they become ready."""
+
+    levels: list[list[str]]
+    critical_path: list[str]
+    warnings: list[str]
+
+
+def read_job(document: Any) -> JobSpec:
+    """Turn a producer's document (a dict, or a JobSpec) into a checked JobSpec."""
+    spec = document if isinstance(document, JobSpec) else _convert(document, JobSpec, "job")
+    check_name(spec.name, "name")
+    for field, value in (
+        ("jobId", spec.job_id),
+        ("requestId", spec.request_id),
+        ("correlationId", spec.correlation_id),
+    ):
+        if value is not None:
+            check_id(value, field)
+    if spec.idempotency_key is not None and not 1 <= len(spec.idempotency_key) <= 255:
+        raise errors.InvalidId("idempotencyKey must be 1 to 255 characters", field="idempotencyKey")
+    if spec.idempotency_key is not None:
+        _check_text(spec.idempotency_key, "idempotencyKey")
+    for key, value in spec.tags.items():
+        _check_text(key, "tags")
+        _check_text(value, "tags")
+    if spec.deadline is not None and not 0 < spec.deadline < 1e10:
+        raise errors.InvalidInput(
+            f"deadline must be more than 0 seconds from now, not {spec.deadline!r}", field="deadline"
+        )
+    _check_priority(spec.priority, "priority")
+    if not spec.tasks:
+        raise errors.InvalidGraph("tasks is empty: a job needs at least one task", field="tasks")
+    check_tasks(spec.tasks)
+    return spec
+
+
+def read_tasks(documents: Sequence[Any]) -> list[TaskSpec]:
+    """Turn task documents to be added to a job into checked specs. They may depend on tasks of the job, seen later."""
+    if not documents:
+        raise errors.InvalidGraph("tasks is empty: there is nothing to add", field="tasks")
+    specs = _convert(list(documents), list[TaskSpec], "tasks")
+    check_tasks(specs, None)
+    return specs
+
+
+def check_tasks(tasks: Sequence[TaskSpec], known: frozenset[str] | None = frozenset()) -> None:
+    """Refuse duplicate ids, unknown dependencies, circles and bad settings. `known=None` allows unknown ones."""
+    ids: set[str] = set()
+    for task in tasks:
+        _check_task(task)
+        if task.task_id in ids:
+            raise errors.DuplicateTask(
+                f"two tasks have the id {task.task_id!r}: give each task its own taskId", taskId=task.task_id
+            )
+        ids.add(task.task_id)
+    for task in tasks:
+        for dependency in task.depends_on:
+            if dependency == task.task_id:
+                raise errors.CycleFound(f"task {task.task_id!r} depends on itself", cycle=[dependency, dependency])
+            if known is not None and dependency not in ids and dependency not in known:
+                raise errors.UnknownDependency(
+                    f"task {task.task_id!r} depends on {dependency!r}, which is not a task of this job",
+                    taskId=task.task_id,
+                    dependency=dependency,
+                )
+    find_cycle(tasks, ids)
+
+
+def find_cycle(tasks: Sequence[TaskSpec], ids: set[str]) -> None:
+    """Raise CycleFound naming the circle, if there is one. One pass when the list is already in order, as most are."""
+    seen: set[str] = set()
+    for task in tasks:
+        if any(dependency in ids and dependency not in seen for dependency in task.depends_on):
+            break
+        seen.add(task.task_id)
+    else:
+        return
+    sorter = graphlib.TopologicalSorter({task.task_id: task.depends_on for task in tasks})
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:
+        cycle: list[str] = list(reversed(error.args[1]))
+        raise errors.CycleFound(
+            f"the tasks depend on each other in a circle: {' → '.join(cycle)}", cycle=cycle
+        ) from None
+
+
+def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | None = None) -> Plan:
+    """Levels by longest distance from a root, the critical path by timeouts, and warnings about what cannot fit."""
+    depth: dict[str, int] = {}
+    cost: dict[str, float] = {}
+    before: dict[str, str | None] = {}
+    by_id = {task.task_id: task for task in spec.tasks}
+    order = graphlib.TopologicalSorter({t.task_id: t.depends_on for t in spec.tasks}).static_order()
+    warnings: list[str] = []
+    for task_id in order:
+        task = by_id[task_id]
+        policy, timeout = (defaults or {}).get(task.name, (retry.Retry(), None))
+        longest = max(task.depends_on, key=lambda d: cost[d], default=None)
+        before[task_id] = longest
+        depth[task_id] = 1 + max((depth[d] for d in task.depends_on), default=-1)
+        seconds = task.timeout if task.timeout is not None else timeout
+        cost[task_id] = (cost[longest] if longest else 0.0) + (seconds or 1.0)
+        worst = _worst_case(task.retry or policy, seconds)
+        if spec.deadline is not None and worst is not None and worst > spec.deadline:
+            warnings.append(
+                f"task {task_id!r} may need {worst:,.0f} s with all its attempts, "
+                f"more than the deadline of {spec.deadline:,.0f} s"
+            )
+    levels: list[list[str]] = [[] for _ in range(max(depth.values()) + 1)]
+    for task in spec.tasks:
+        levels[depth[task.task_id]].append(task.task_id)
+    path: list[str] = []
+    at: str | None = max(cost, key=lambda task_id: cost[task_id])
+    while at is not None:
+        path.append(at)
+        at = before[at]
+    return Plan(levels=levels, critical_path=path[::-1], warnings=warnings)
+
+
+def check_id(value: object, field: str) -> str:
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise errors.InvalidId(
+            f"{field} {_short(value)} is not a valid id: use 1 to 128 letters, digits, . _ : or -, "
+            "starting with a letter or digit",
+            field=field,
+        )
+    return value
+
+
+def check_seconds(value: object, field: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e10:
+        raise errors.InvalidInput(f"{field} must be a number of seconds, 0 or more, not {_short(value)}", field=field)
+    return float(value)
+
+
+def unknown_function_message(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return (
+        f"no worker has registered a function {name!r}: {hint}start a worker that has it, "
+        "or submit with EngineOptions(check_functions=False)"
+    )
+
+
+def request_hash_source(spec: JobSpec) -> bytes:
+    """The bytes whose equality means 'the same request' for an idempotency key."""
+    return codec.encode_canonical(spec)
+
+
+def _worst_case(policy: retry.Retry, timeout: float | None) -> float | None:
+    if timeout is None:
+        return None
+    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
+
+
+def _check_task(task: TaskSpec) -> None:
+    if not _ID.fullmatch(task.task_id):
+        check_id(task.task_id, "taskId")
+    if not _NAME.fullmatch(task.name):
+        check_name(task.name, f"name of task {task.task_id!r}")
+    if task.queue != "default":
+        check_id(task.queue, f"queue of task {task.task_id!r}")
+    if task.timeout is not None and not 0 < task.timeout < 1e10:
+        raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
+    if task.priority is not None:
+        _check_priority(task.priority, f"priority of task {task.task_id!r}")
+    if len(task.depends_on) > 1:
+        task.depends_on = list(dict.fromkeys(task.depends_on))  # a dependency named twice counts once
+
+
+def check_name(value: str, field: str) -> None:
+    if not _NAME.fullmatch(value):
+        raise errors.InvalidId(
+            f"{field} {_short(value)} is not a valid name: use 1 to 200 letters, digits, spaces, . _ : / or -",
+            field=field,
+        )
+
+
+def _check_text(value: str, field: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise errors.InvalidInput(f"{field} has a lone surrogate, which is not valid text", field=field) from None
+    if "\0" in value or len(value) > 1024:
+        raise errors.InvalidInput(f"{field} must be at most 1024 characters and without NUL", field=field)
+
+
+def _check_priority(value: int, field: str) -> None:
+    if not -1_000_000 <= value <= 1_000_000:
+        raise errors.InvalidInput(f"{field} must be between -1000000 and 1000000, not {value}", field=field)
+
+
+def _convert(document: Any, kind: Any, what: str) -> Any:
+    if isinstance(document, (str, bytes)):
+        document = codec.parse(document, what)
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise errors.InvalidInput(f"{what} is not valid: {error}") from None
+    except RecursionError:
+        raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

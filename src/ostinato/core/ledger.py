@@ -1,0 +1,297 @@
+"""The ledger of one transaction: the rows it has loaded, the moves made on them, and the events that tell of the moves.
+
+A transaction is: load rows, let commands act on the ledger, write what changed. Everything that must stay in step with
+a task's state (the job's counters, the queue, timers, dead letters, the event stream) follows from `move`, here, once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from ostinato import errors
+from ostinato.core import codec, events, rows, states
+
+_COUNTER = {
+    states.BLOCKED: "blocked",
+    states.PENDING: "active",
+    states.PROCESSING: "active",
+    states.WAITING: "active",
+    states.COMPLETED: "completed",
+    states.FAILED: "failed",
+    states.SKIPPED: "skipped",
+    states.CANCELLED: "cancelled",
+}
+
+BLOB_MARK = b"\x00"
+"""First byte of a stored payload that is a reference to a blob; no JSON text starts with it."""
+
+
+class Ledger:
+    def __init__(self, tenant: str, now: int, *, spill_bytes: int = 32 * 1024) -> None:
+        self.tenant = tenant
+        self.now = now
+        self.spill_bytes = spill_bytes
+        # what was loaded
+        self.jobs: dict[str, rows.Job] = {}
+        self.tasks: dict[rows.TaskKey, rows.Task] = {}
+        self.dependants: dict[rows.TaskKey, list[str]] = {}
+        self.dependencies: dict[rows.TaskKey, list[str]] = {}
+        self.jobs_by_idempotency_key: dict[str, rows.Job] = {}
+        self.signals: dict[rows.TaskKey, list[rows.Signal]] = {}
+        self.waiters: dict[rows.TaskKey, list[rows.Timer]] = {}
+        self.timers: dict[rows.TaskKey, rows.Timer] = {}
+        # what is to be written
+        self.new_jobs: list[rows.Job] = []
+        self.new_tasks: list[rows.Task] = []
+        self.new_edges: list[tuple[str, str, str, str]] = []
+        self.changed_jobs: dict[str, rows.Job] = {}
+        self.changed_tasks: dict[rows.TaskKey, rows.Task] = {}
+        self.events: list[tuple[str, str, int, str, str | None, int | None, int, bytes]] = []
+        """(tenant, job, seq, type, task, attempt, at, data): rows as they are written, for there are many."""
+        self.new_timers: dict[rows.TaskKey, rows.Timer] = {}
+        self.dropped_timers: set[rows.TaskKey] = set()
+        self.new_leases: list[tuple[str, str, bytes]] = []
+        self.dropped_leases: list[tuple[str, str]] = []
+        self.new_steps: list[rows.Step] = []
+        self.new_signals: list[rows.Signal] = []
+        self.taken_signals: list[rows.Signal] = []
+        self.blobs: dict[tuple[str, bytes], bytes] = {}
+        # what the caller wants to know after the commit
+        self.ended_jobs: list[str] = []
+        self.revoked: list[tuple[rows.TaskKey, str]] = []
+        self.became_pending: list[rows.Task] = []
+        self._pending_data: dict[str, bytes] = {}
+
+    # --- finding ---------------------------------------------------------------------------------------------
+
+    def job(self, job_id: str) -> rows.Job:
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
+        return job
+
+    def running_job(self, job_id: str) -> rows.Job:
+        job = self.job(job_id)
+        if job.state != states.RUNNING:
+            raise errors.JobEnded(f"job {job_id!r} is {job.state}", jobId=job_id, state=job.state)
+        return job
+
+    def task(self, key: rows.TaskKey) -> rows.Task:
+        self.job(key[0])
+        task = self.tasks.get(key)
+        if task is None:
+            raise errors.TaskNotFound(f"there is no task {key[1]!r} in job {key[0]!r}", jobId=key[0], taskId=key[1])
+        return task
+
+    def leased_task(self, key: rows.TaskKey, attempt: int, token: str) -> rows.Task:
+        """The task, if this attempt and token still own it. The fence that every worker write goes through."""
+        task = self.tasks.get(key)
+        if task is None or task.state != states.PROCESSING or task.token != token or task.attempt != attempt:
+            state = "gone" if task is None else task.state
+            raise errors.LeaseLost(
+                f"attempt {attempt} no longer owns task {key[1]!r} of job {key[0]!r} (now {state}): "
+                "its result is not recorded",
+                jobId=key[0],
+                taskId=key[1],
+                state=state,
+            )
+        return task
+
+    def tasks_of(self, job_id: str) -> list[rows.Task]:
+        """All tasks of a job that was loaded whole, in the producer's order."""
+        return sorted((t for t in self.tasks.values() if t.job_id == job_id), key=lambda t: t.position)
+
+    # --- changing --------------------------------------------------------------------------------------------
+
+    def emit(self, job: rows.Job, kind: str, task: rows.Task | None = None, data: bytes = codec.EMPTY_OBJECT) -> None:
+        """Append an event to the job's stream; the sequence has no gaps because the job's row is locked."""
+        seq = job.last_seq = job.last_seq + 1
+        job_id = job.job_id
+        self.changed_jobs[job_id] = job
+        if len(data) > self.spill_bytes:
+            data = self.payload(job_id, data)
+        if task is None:
+            self.events.append((self.tenant, job_id, seq, kind, None, None, self.now, data))
+        else:
+            self.events.append((self.tenant, job_id, seq, kind, task.task_id, task.attempt, self.now, data))
+
+    def move(self, task: rows.Task, state: str, kind: str, data: bytes = codec.EMPTY_OBJECT) -> None:
+        """Put a task into a state, keep the job's counters in step, and tell of it."""
+        old = task.state
+        key = (task.job_id, task.task_id)
+        job = self.jobs[task.job_id]
+        if old != state:
+            if state not in states.TASK_MOVES[old]:
+                states.check_task_move(task.task_id, old, state)
+            self._count(job, task, old, state)
+            if old == states.PROCESSING and task.token is not None:
+                self.revoked.append((key, task.token))
+            elif old == states.WAITING:
+                self.drop_timer(key)
+            task.state = state
+        if state != states.PROCESSING:
+            task.token = task.worker = task.timeout_at = None
+            if state in states.TASK_ENDED:
+                task.finished_at = self.now
+        self.changed_tasks[key] = task
+        self.emit(job, kind, task, data)
+
+    def make_pending(self, task: rows.Task, kind: str = events.TASK_PENDING, data: bytes | None = None) -> None:
+        if data is None:
+            data = self._pending_data.get(task.name)
+            if data is None:
+                data = self._pending_data[task.name] = codec.encode_own({"name": task.name})
+        task.ready_at = self.now
+        task.finished_at = None
+        self.move(task, states.PENDING, kind, data)
+        self.became_pending.append(task)
+
+    def set_timer(self, timer: rows.Timer) -> None:
+        key = (timer.job_id, timer.task_id)
+        self.new_timers[key] = timer
+        if timer.kind == "wait":
+            self.waiters.setdefault((timer.job_id, timer.name), []).append(timer)
+        self.dropped_timers.discard(key)
+
+    def drop_timer(self, key: rows.TaskKey) -> None:
+        if self.new_timers.pop(key, None) is None:
+            self.dropped_timers.add(key)
+
+    def keep_signal(self, signal: rows.Signal) -> None:
+        self.new_signals.append(signal)
+        self.signals.setdefault((signal.job_id, signal.name), []).append(signal)
+
+    def take_signal(self, job_id: str, name: str) -> rows.Signal | None:
+        """The oldest signal of that name that nobody has taken yet, from before or from this very transaction."""
+        for signal in self.signals.get((job_id, name), ()):
+            if not signal.taken:
+                signal.taken = True
+                if all(signal is not new for new in self.new_signals):
+                    self.taken_signals.append(signal)
+                return signal
+        return None
+
+    def record_step(self, task: rows.Task, key: str, output: bytes) -> None:
+        self.new_steps.append(rows.Step(task.job_id, task.task_id, key, self.payload(task.job_id, output), self.now))
+        self.emit(self.jobs[task.job_id], events.STEP_COMPLETED, task, codec.encode_own({"key": key}))
+
+    def payload(self, job_id: str, data: bytes) -> bytes:
+        """What to store for a payload: the payload itself, or for a large one a reference to its blob."""
+        if len(data) <= self.spill_bytes:
+            return data
+        digest = hashlib.sha256(data).digest()
+        self.blobs[(job_id, digest)] = data
+        return BLOB_MARK + digest
+
+    # --- consequences ----------------------------------------------------------------------------------------
+
+    def satisfy_dependants(self, task: rows.Task) -> None:
+        """One dependency less for each task that waits for this one; those with none left become pending."""
+        for dependant_id in self.dependants.get(task.key, ()):
+            dependant = self.tasks[(task.job_id, dependant_id)]
+            if dependant.state != states.BLOCKED:
+                continue
+            dependant.open_dependencies -= 1
+            if dependant.open_dependencies == 0:
+                self.make_pending(dependant)
+            else:
+                self.changed_tasks[dependant.key] = dependant
+
+    def fail_dependants(self, task: rows.Task) -> None:
+        """Tell the dependants of a task that will never complete; each follows its own policy."""
+        stack = [task]
+        while stack:
+            failed = stack.pop()
+            for dependant_id in self.dependants.get(failed.key, ()):
+                dependant = self.tasks[(failed.job_id, dependant_id)]
+                if dependant.state != states.BLOCKED:
+                    continue
+                if dependant.policy == "run":
+                    dependant.open_dependencies -= 1
+                    if dependant.open_dependencies == 0:
+                        self.make_pending(dependant)
+                    else:
+                        self.changed_tasks[dependant.key] = dependant
+                elif dependant.policy == "skip":
+                    dependant.skipped_by_dependency = True
+                    self.move(
+                        dependant, states.SKIPPED, events.TASK_SKIPPED, codec.encode_own({"dependency": failed.task_id})
+                    )
+                    stack.append(dependant)
+
+    def detect_failure(self, job: rows.Job, task: rows.Task) -> None:
+        """Say once, at the first failure, that the job will not complete by itself."""
+        if job.failure_detected_at is None:
+            job.failure_detected_at = self.now
+            self.emit(
+                job,
+                events.JOB_FAILURE_DETECTED,
+                data=codec.encode_own({"failedTaskId": task.task_id, "taskStatuses": self.statuses(job)}),
+            )
+
+    def settle(self, job: rows.Job) -> None:
+        """End a job that has nothing left to run."""
+        if job.active or job.state != states.RUNNING:
+            return
+        if job.failed or job.blocked or job.cancelled:
+            self.end_job(job, states.FAILED)
+        else:
+            self.end_job(job, states.COMPLETED)
+
+    def end_job(self, job: rows.Job, state: str, **data: object) -> None:
+        states.check_job_move(job.job_id, job.state, state)
+        job.state = state
+        job.finished_at = self.now
+        if job.deadline_at is not None:
+            self.drop_timer((job.job_id, ""))
+        self.emit(
+            job,
+            events.JOB_END[state],
+            data=codec.encode_own({"totalTasks": job.total, "taskStatuses": self.statuses(job)} | data),
+        )
+        self.ended_jobs.append(job.job_id)
+
+    def reopen_job(self, job: rows.Job, data: dict[str, object]) -> None:
+        """Take a job that has ended up again. The failure of before is history; a new one is detected anew."""
+        states.check_job_move(job.job_id, job.state, states.RUNNING)
+        job.state = states.RUNNING
+        job.finished_at = None
+        job.failure_detected_at = None
+        self.emit(job, events.JOB_RESUMED, data=codec.encode_own(data))
+
+    @staticmethod
+    def statuses(job: rows.Job) -> dict[str, int]:
+        """How many tasks stand how; without those that nobody is in."""
+        counts = {
+            "blocked": job.blocked,
+            "active": job.active,
+            "completed": job.completed,
+            "failed": job.failed + job.tolerated,
+            "skipped": job.skipped,
+            "cancelled": job.cancelled,
+        }
+        return {name: count for name, count in counts.items() if count}
+
+    def add_task(self, job: rows.Job, task: rows.Task, dependencies: list[str]) -> None:
+        """Enter a new task, blocked for now."""
+        job.total += 1
+        job.blocked += 1
+        key = (task.job_id, task.task_id)
+        self.tasks[key] = task
+        self.new_tasks.append(task)
+        self.dependencies[key] = dependencies
+        job_id, task_id = task.job_id, task.task_id
+        for dependency in dependencies:
+            self.new_edges.append((self.tenant, job_id, dependency, task_id))
+            self.dependants.setdefault((job_id, dependency), []).append(task_id)
+
+    @staticmethod
+    def _count(job: rows.Job, task: rows.Task, old: str, new: str) -> None:
+        before, after = _COUNTER[old], _COUNTER[new]
+        if before is after:
+            return
+        if task.optional:
+            before = "tolerated" if before == "failed" else before
+            after = "tolerated" if after == "failed" else after
+        setattr(job, before, getattr(job, before) - 1)
+        setattr(job, after, getattr(job, after) + 1)

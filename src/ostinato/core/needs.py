@@ -1,0 +1,36 @@
+"""What commands need to see before they can decide, gathered over a batch so that the store loads it set by set."""
+
+from __future__ import annotations
+
+from ostinato.core import rows
+
+
+class Needs:
+    def __init__(self) -> None:
+        self.jobs: set[str] = set()
+        self.tasks: set[rows.TaskKey] = set()
+        self.dependants_of: set[rows.TaskKey] = set()
+        """Tasks that may succeed: they and the tasks that wait for them."""
+        self.failing: set[rows.TaskKey] = set()
+        """Tasks that may fail for good: like `dependants_of`, and the whole job where a failure can cascade."""
+        self.whole_jobs: set[str] = set()
+        self.idempotency_keys: set[str] = set()
+        self.signals: set[tuple[str, str]] = set()
+        self.waiters: set[tuple[str, str]] = set()
+        self.timers: set[rows.TaskKey] = set()
+
+    def task(self, key: rows.TaskKey) -> None:
+        self.jobs.add(key[0])
+        self.tasks.add(key)
+
+    def success_of(self, key: rows.TaskKey) -> None:
+        self.task(key)
+        self.dependants_of.add(key)
+
+    def failure_of(self, key: rows.TaskKey) -> None:
+        self.task(key)
+        self.failing.add(key)
+
+    def whole_job(self, job_id: str) -> None:
+        self.jobs.add(job_id)
+        self.whole_jobs.add(job_id)

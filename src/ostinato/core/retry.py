@@ -1,0 +1,50 @@
+"""Retry arithmetic. Randomness comes in as an argument, so that the delay can be stored and replayed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ostinato import errors
+
+
+class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """How often and how soon a task is tried again. `max_attempts` counts all attempts, the first one included.
+
+    The n-th retry waits `base_delay * multiplier ** (n - 1)` seconds, at most `max_delay`. `jitter` is the share of the
+    delay that is drawn at random: 0 waits exactly that long, 1 anything from nothing to that long.
+    """
+
+    max_attempts: int = 3
+    base_delay: float = 1.0
+    multiplier: float = 2.0
+    max_delay: float = 3600.0
+    jitter: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require(self.max_attempts >= 1, "maxAttempts", "at least 1", self.max_attempts)
+        _require(self.base_delay >= 0, "baseDelay", "0 or more seconds", self.base_delay)
+        _require(self.multiplier >= 1, "multiplier", "at least 1", self.multiplier)
+        _require(self.max_delay >= 0, "maxDelay", "0 or more seconds", self.max_delay)
+        _require(0 <= self.jitter <= 1, "jitter", "between 0 and 1", self.jitter)
+
+    def delay(self, attempt: int, draw: float = 0.0) -> float:
+        """Seconds to wait after the failed `attempt` (1, 2, …); `draw` is a random number from 0 to 1."""
+        exponent = min(attempt - 1, 1024)
+        try:
+            full = min(self.base_delay * self.multiplier**exponent, self.max_delay)
+        except OverflowError:
+            full = self.max_delay
+        return full * (1 - self.jitter * draw)
+
+
+def _require(holds: bool, field: str, wanted: str, got: float) -> None:
+    if not holds:
+        raise errors.InvalidInput(f"retry.{field} must be {wanted}, not {got!r}", field=field)
+
+
+NO_RETRY = Retry(max_attempts=1)
+
+
+def read(document: dict[str, object]) -> Retry:
+    """A policy as stored with a task."""
+    return msgspec.convert(document, Retry)

@@ -1,0 +1,156 @@
+"""The rows that a transaction reads and writes. Field order is column order: the store writes them with `astuple`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+TaskKey = tuple[str, str]
+"""(job_id, task_id)"""
+
+
+class Job(msgspec.Struct, gc=False):
+    """One run of a graph, with a counter for each way its tasks can stand."""
+
+    job_id: str
+    name: str
+    state: str
+    priority: int
+    request_id: str | None
+    correlation_id: str
+    idempotency_key: str | None
+    request_hash: bytes | None
+    tags: bytes
+    cascades: bool
+    """Some task skips or runs when a dependency fails, so a failure may move tasks far down the graph."""
+    deadline_at: int | None
+    created_at: int
+    finished_at: int | None
+    failure_detected_at: int | None
+    last_seq: int
+    total: int
+    blocked: int
+    active: int
+    completed: int
+    failed: int
+    tolerated: int
+    """Failed tasks that were optional."""
+    skipped: int
+    cancelled: int
+
+
+class Task(msgspec.Struct, gc=False):
+    """One node of a job. The last three fields are not columns: how it stood when it was loaded, and why it was."""
+
+    job_id: str
+    task_id: str
+    position: int
+    name: str
+    queue: str
+    priority: int
+    policy: str
+    optional: bool
+    dependencies: int
+    options: bytes | None
+    input: bytes
+    state: str
+    attempt: int
+    attempt_base: int
+    """Attempts used up before the last manual retry: the policy counts from here."""
+    crashes: int
+    open_dependencies: int
+    resuming: bool
+    """It was waiting inside its function: the next claim goes on with the same attempt."""
+    skipped_by_dependency: bool
+    output: bytes | None
+    error: bytes | None
+    started_at: int | None
+    finished_at: int | None
+    ready_at: int | None = None
+    """Since when it is pending; part of its key in the queue."""
+    worker: str | None = None
+    token: str | None = None
+    max_attempts: int = 1
+    timeout_at: int | None = None
+    was: str = ""
+    was_ready_at: int | None = None
+    ups: Any = None
+    """Loaded because it depends on these tasks (a list, or one written as JSON)."""
+
+    @property
+    def key(self) -> TaskKey:
+        return (self.job_id, self.task_id)
+
+
+class Timer(msgspec.Struct, gc=False):
+    """A durable due time, or a wait for a signal. `task_id` is empty for a job's deadline; without `due_at`, no end."""
+
+    job_id: str
+    task_id: str
+    kind: str
+    name: str
+    key: str
+    due_at: int | None
+
+
+class Signal(msgspec.Struct, gc=False):
+    """A signal that was sent to a job, and whether a task has got it."""
+
+    job_id: str
+    name: str
+    signal_id: str
+    payload: bytes
+    taken: bool = False
+
+
+class Lease(msgspec.Struct, gc=False):
+    """The right to one attempt: what a worker needs to run it and to prove that it may report on it."""
+
+    job_id: str
+    task_id: str
+    attempt: int
+    token: str
+    name: str
+    input: bytes
+    options: bytes | None
+    dependencies: int
+    fresh: bool
+    """First entry of the first attempt: no step can have been recorded yet."""
+    reentered: bool
+    """It goes on with the attempt that was waiting, so handing it back leaves the attempt as it is."""
+    max_attempts: int
+    attempt_base: int
+    timeout: float | None
+    job_name: str
+    request_id: str | None
+    correlation_id: str
+
+    @property
+    def key(self) -> TaskKey:
+        return (self.job_id, self.task_id)
+
+
+class FunctionPolicy(msgspec.Struct, frozen=True, gc=False):
+    """What a worker says of a function when it claims: the defaults for tasks that do not say themselves."""
+
+    max_attempts: int
+    timeout: float | None
+
+
+class Failure(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Why an attempt did not succeed."""
+
+    type: str
+    message: str
+    traceback: str | None = None
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """A checkpoint inside a task's code."""
+
+    job_id: str
+    task_id: str
+    key: str
+    output: bytes
+    recorded_at: int

@@ -1,0 +1,251 @@
+"""Every error that Ostinato raises on purpose. The docstring is the default message; `code` is stable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class OstinatoError(Exception):
+    """Something went wrong in Ostinato."""
+
+    code = "error"
+
+    def __init__(self, message: str | None = None, **details: Any) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+        self.details = details
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0])
+
+
+# --- what a caller sent is not right; nothing was changed ---------------------------------------------------
+
+
+class InvalidInput(OstinatoError, ValueError):
+    """The input is not valid."""
+
+    code = "invalid_input"
+
+
+class InvalidGraph(InvalidInput):
+    """The graph is not valid."""
+
+    code = "invalid_graph"
+
+
+class CycleFound(InvalidGraph):
+    """The tasks depend on each other in a circle."""
+
+    code = "cycle"
+
+
+class UnknownDependency(InvalidGraph):
+    """A task depends on a task that does not exist."""
+
+    code = "unknown_dependency"
+
+
+class DuplicateTask(InvalidGraph):
+    """Two tasks have the same id."""
+
+    code = "duplicate_task"
+
+
+class InvalidId(InvalidInput):
+    """An id must be 1 to 128 characters: letters, digits and . _ : - (starting with a letter or digit)."""
+
+    code = "invalid_id"
+
+
+class InvalidPayload(InvalidInput):
+    """The value cannot be written as JSON."""
+
+    code = "invalid_payload"
+
+
+class PayloadTooLarge(InvalidPayload):
+    """The payload is larger than the limit."""
+
+    code = "payload_too_large"
+
+
+class UnknownFunction(InvalidInput):
+    """No worker has registered this function."""
+
+    code = "unknown_function"
+
+
+class IdempotencyConflict(OstinatoError):
+    """This idempotency key was used before with another body."""
+
+    code = "idempotency_conflict"
+
+
+# --- what a caller asked for is not there, or cannot be done in this state -----------------------------------
+
+
+class NotFound(OstinatoError, LookupError):
+    """There is no such thing."""
+
+    code = "not_found"
+
+
+class JobNotFound(NotFound):
+    """There is no job with this id."""
+
+    code = "job_not_found"
+
+
+class TaskNotFound(NotFound):
+    """There is no task with this id in this job."""
+
+    code = "task_not_found"
+
+
+class NotPossible(OstinatoError):
+    """This cannot be done in the present state."""
+
+    code = "not_possible"
+
+
+class JobEnded(NotPossible):
+    """The job has already ended."""
+
+    code = "job_ended"
+
+
+class IllegalMove(NotPossible):
+    """The state machine does not allow this move."""
+
+    code = "illegal_move"
+
+
+class LeaseLost(NotPossible):
+    """This attempt no longer owns the task: it was cancelled, timed out or given to another worker."""
+
+    code = "lease_lost"
+
+
+# --- how a job ended -------------------------------------------------------------------------------------------
+
+
+class JobFailed(OstinatoError):
+    """The job failed."""
+
+    code = "job_failed"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        job_id: str = "",
+        state: str = "failed",
+        failed: dict[str, Any] | None = None,
+        blocked: list[str] | None = None,
+    ) -> None:
+        super().__init__(message, jobId=job_id, state=state, failed=failed or {}, blocked=blocked or [])
+        self.job_id = job_id
+        self.state = state
+        self.failed = failed or {}
+        self.blocked = blocked or []
+
+
+class JobCancelled(JobFailed):
+    """The job was cancelled."""
+
+    code = "job_cancelled"
+
+
+class JobTimedOut(JobFailed):
+    """The job passed its deadline."""
+
+    code = "job_timed_out"
+
+
+class ResultTimeout(OstinatoError, TimeoutError):
+    """The job did not end in time; it goes on running."""
+
+    code = "result_timeout"
+
+
+# --- raised inside a task, by the author or by the context ------------------------------------------------------
+
+
+class TerminalError(OstinatoError):
+    """Raise this in a function to fail the task for good, whatever its retry policy says."""
+
+    code = "terminal"
+
+
+class RetryAfter(OstinatoError):
+    """Raise this in a function to retry after the given number of seconds instead of the policy's delay."""
+
+    code = "retry_after"
+
+    def __init__(self, seconds: float, message: str | None = None) -> None:
+        super().__init__(message or f"retry after {seconds} s", seconds=seconds)
+        self.seconds = seconds
+
+
+class TaskTimeout(OstinatoError, TimeoutError):
+    """The attempt ran longer than its timeout."""
+
+    code = "task_timeout"
+
+
+class SignalTimeout(OstinatoError, TimeoutError):
+    """The signal did not arrive in time."""
+
+    code = "signal_timeout"
+
+
+# --- the database -----------------------------------------------------------------------------------------------
+
+
+class DatabaseError(OstinatoError):
+    """The database refused."""
+
+    code = "database"
+
+
+class DatabaseUnavailable(DatabaseError):
+    """The database cannot be reached. Check the URL, and that the server is up."""
+
+    code = "database_unavailable"
+
+
+class DatabaseReadOnly(DatabaseError):
+    """The database is read-only. Check the permissions of the file, or connect to the primary server."""
+
+    code = "database_read_only"
+
+
+class DatabaseFull(DatabaseError):
+    """The disk or the database is full. Free some room; what was acknowledged is safe, and work goes on afterwards."""
+
+    code = "database_full"
+
+
+class SchemaMissing(DatabaseError):
+    """The database has no Ostinato schema. Run `ostinato doctor --migrate`, or open it with migrate=True."""
+
+    code = "schema_missing"
+
+
+class SchemaTooNew(DatabaseError):
+    """The database was written by a newer Ostinato. Upgrade this installation."""
+
+    code = "schema_too_new"
+
+
+class InvalidUrl(InvalidInput):
+    """The URL must start with sqlite:/// or postgresql://."""
+
+    code = "invalid_url"
+
+
+class NotRunning(OstinatoError):
+    """The application is not open: use it inside `async with app:`."""
+
+    code = "not_running"

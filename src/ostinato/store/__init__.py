@@ -1,0 +1,1 @@
+"""Where state lives: the only place with SQL and transactions."""

@@ -1,0 +1,33 @@
+"""From a URL to a database."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from ostinato import errors
+from ostinato.store import database
+
+DEFAULT_URL = "sqlite:///ostinato.db"
+
+
+def connect(url: str, *, clock: Callable[[], int] | None = None) -> database.Database:
+    """A driver for the URL, not yet opened. Drivers are imported when they are needed."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme in ("postgresql", "postgres"):
+        from ostinato.store import postgres
+
+        return postgres.PostgresDatabase(url, clock=clock)
+    if separator and scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        from ostinato.store import sqlite
+
+        return sqlite.SqliteDatabase(os.path.expanduser(rest[1:]), clock=clock)
+    shown = url if "@" not in url else "…"
+    raise errors.InvalidUrl(
+        f"the URL {shown!r} is not understood: use sqlite:///file.db, sqlite:////absolute/file.db or "
+        "postgresql://user@host/database"
+    )
+
+
+def default_url() -> str:
+    return os.environ.get("OSTINATO_URL") or DEFAULT_URL

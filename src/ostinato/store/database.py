@@ -1,0 +1,69 @@
+"""The seam between the store's verbs and the two databases.
+
+A verb is a *script*: a generator that yields statements and receives their rows. A driver runs a whole script as one
+transaction: SQLite on its writer thread without leaving it, PostgreSQL with a round trip for each statement. So the
+logic of a verb is written once, and neither knows nor cares which database it talks to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+T = TypeVar("T")
+Row = Sequence[Any]
+
+
+class Fetch(NamedTuple):
+    """Run one named query and give back its rows. A list argument goes in as a set of rows."""
+
+    block: str
+    args: dict[str, Any]
+
+
+class Run(NamedTuple):
+    """Run named writes in order, each over many rows. They must not touch the same row twice in one `Run`."""
+
+    writes: list[tuple[str, list[tuple[Any, ...]]]]
+
+
+Script = Generator[Fetch | Run, list[Row], T]
+
+
+def fetch(block: str, **args: Any) -> Fetch:
+    return Fetch(block, args)
+
+
+class Database(Protocol):
+    """What a driver offers. `now` is microseconds since the epoch on the clock that all processes share."""
+
+    dialect: str
+    before_commit: Callable[[], None] | None
+    after_commit: Callable[[], None] | None
+    """Hooks for the test kit, which crashes there."""
+
+    def now(self) -> int: ...
+
+    async def open(self, *, migrate: bool) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def write(self, script: Callable[[], Script[T]]) -> T:
+        """Run the script in one durable transaction, all or nothing. It may be run again if others got in the way."""
+        ...
+
+    async def read(self, script: Callable[[], Script[T]]) -> T:
+        """Run the script on one consistent, read-only snapshot."""
+        ...
+
+    async def changed(self, timeout: float) -> bool:
+        """Wait until another process may have committed something, at most `timeout` seconds."""
+        ...
+
+    def announce(self) -> None:
+        """Tell other processes, soon and at most a few times a second, that something was committed."""
+        ...
+
+    async def settings(self) -> dict[str, Any]:
+        """Versions and durability settings, for `doctor`."""
+        ...

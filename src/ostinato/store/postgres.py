@@ -1,0 +1,291 @@
+"""The PostgreSQL driver: a connection for writing, one for reading, and one that hears and tells of changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import time
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, TypeVar
+
+import asyncpg
+from asyncpg.connect_utils import SessionAttribute
+
+from ostinato import errors
+from ostinato.store import database, migrate, queries
+
+T = TypeVar("T")
+
+CHANNEL = "ostinato"
+MIGRATION_LOCK = 0x6F7374696E61746F
+TRIES = 8
+CALIBRATE_SECONDS = 10.0
+CONNECT_SECONDS = 10.0
+STATEMENT_SECONDS = 60.0
+ANNOUNCE_SECONDS = 0.05
+
+# Every statement goes through an index, however empty the statistics say that a new table is.
+_SETTINGS = {
+    "application_name": "ostinato",
+    "synchronous_commit": "on",
+    "jit": "off",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_memoize": "off",
+    "idle_in_transaction_session_timeout": "60000",
+}
+
+# Another transaction got in the way; the same script on the new state may well succeed.
+_TRY_AGAIN = (
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.UniqueViolationError,
+)
+_UNAVAILABLE = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.InterfaceError,
+    ConnectionError,
+    TimeoutError,
+    OSError,
+)
+
+
+class PostgresDatabase:
+    dialect = "postgres"
+
+    def __init__(self, url: str, *, clock: Callable[[], int] | None = None) -> None:
+        self.url = url
+        self._clock = clock
+        self._blocks = queries.blocks(self.dialect)
+        self._connections: dict[str, asyncpg.Connection[Any]] = {}
+        self._locks = {role: asyncio.Lock() for role in ("writer", "reader", "listener")}
+        self._offset = 0
+        self._calibrated_at = -CALIBRATE_SECONDS
+        self._change = asyncio.Event()
+        self._announcing: asyncio.Task[None] | None = None
+        self._open = False
+        self.before_commit: Callable[[], None] | None = None
+        self.after_commit: Callable[[], None] | None = None
+
+    def now(self) -> int:
+        """The server's clock, by way of our monotonic one: never ahead of it, at most a round trip behind."""
+        if self._clock is not None:
+            return self._clock()
+        return time.monotonic_ns() // 1000 + self._offset
+
+    async def open(self, *, migrate: bool) -> None:
+        self._open = True
+        try:
+            async with self._connection("writer") as connection:
+                await self._migrate(connection, migrate)
+                await self._calibrate(connection)
+            async with self._connection("listener") as connection:
+                await connection.add_listener(CHANNEL, self._heard)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        self._open = False
+        if self._announcing is not None:
+            self._announcing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._announcing
+        for role in list(self._connections):
+            await self._drop(role)
+
+    async def write(self, script: Callable[[], database.Script[T]]) -> T:
+        for again in range(TRIES):
+            try:
+                return await self._transact(script)
+            except _TRY_AGAIN:
+                if again == TRIES - 1:
+                    raise errors.DatabaseUnavailable("too many others changed the same rows: try again") from None
+                await asyncio.sleep(0.002 * 2**again)
+        raise AssertionError
+
+    async def read(self, script: Callable[[], database.Script[T]]) -> T:
+        for again in (True, False):
+            try:
+                async with self._connection("reader") as connection:
+                    await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                    try:
+                        return await self._drive(connection, script())
+                    finally:
+                        await connection.execute("ROLLBACK")
+            except errors.DatabaseUnavailable:
+                if not again:
+                    raise
+        raise AssertionError
+
+    async def changed(self, timeout: float) -> bool:
+        try:
+            if "listener" not in self._connections or self._connections["listener"].is_closed():
+                async with self._connection("listener") as connection:
+                    await connection.add_listener(CHANNEL, self._heard)
+            await asyncio.wait_for(self._change.wait(), timeout)
+        except TimeoutError:
+            return False
+        except errors.DatabaseError:
+            await asyncio.sleep(timeout)
+            return False
+        self._change.clear()
+        return True
+
+    def announce(self) -> None:
+        if self._open and (self._announcing is None or self._announcing.done()):
+            self._announcing = asyncio.get_running_loop().create_task(self._announce())
+
+    async def settings(self) -> dict[str, Any]:
+        names = ["server_version", "fsync", "synchronous_commit", "full_page_writes"]
+        async with self._connection("reader") as connection:
+            values = {name: await connection.fetchval("SELECT current_setting($1)", name) for name in names}
+            standby = await connection.fetchval("SELECT pg_is_in_recovery()")
+            schema = await self._version(connection)
+        return {
+            "database": "PostgreSQL",
+            "version": values.pop("server_version"),
+            "schema": schema,
+            "durable": values["fsync"] == "on" and values["synchronous_commit"] != "off" and not standby,
+            "clock_ahead_seconds": round((time.time_ns() // 1000 - self.now()) / 1e6, 3),
+        } | values
+
+    # --- connections -------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def _connection(self, role: str) -> AsyncGenerator[asyncpg.Connection[Any]]:
+        """The connection of that role, for one caller at a time; a broken one is thrown away and the error named."""
+        async with self._locks[role]:
+            try:
+                connection = self._connections.get(role)
+                if connection is None or connection.is_closed():
+                    connection = self._connections[role] = await self._connect()
+                yield connection
+            except asyncpg.ReadOnlySQLTransactionError:
+                await self._drop(role)
+                raise errors.DatabaseReadOnly() from None
+            except (asyncpg.DiskFullError, asyncpg.OutOfMemoryError):
+                raise errors.DatabaseFull() from None
+            except (asyncpg.InvalidCatalogNameError, asyncpg.InvalidAuthorizationSpecificationError) as error:
+                raise errors.DatabaseUnavailable(f"the server refused the connection: {error}") from None
+            except _UNAVAILABLE as error:
+                await self._drop(role)
+                raise errors.DatabaseUnavailable(
+                    f"PostgreSQL cannot be reached ({type(error).__name__}): check the URL, and that the server is up"
+                ) from None
+            except asyncpg.IntegrityConstraintViolationError as error:
+                if isinstance(error, _TRY_AGAIN):
+                    raise
+                raise errors.DatabaseError(f"the database refused the change: {error}") from None
+            except asyncio.CancelledError:
+                await self._drop(role)  # a statement may still be under way on it
+                raise
+
+    async def _connect(self) -> asyncpg.Connection[Any]:
+        if not self._open:
+            raise errors.NotRunning()
+        return await asyncpg.connect(
+            self.url,
+            server_settings=_SETTINGS,
+            timeout=CONNECT_SECONDS,
+            command_timeout=STATEMENT_SECONDS,
+            target_session_attrs=SessionAttribute.read_write,
+        )
+
+    async def _drop(self, role: str) -> None:
+        connection = self._connections.pop(role, None)
+        if connection is not None and not connection.is_closed():
+            connection.terminate()
+
+    # --- transactions ------------------------------------------------------------------------------------------
+
+    async def _transact(self, script: Callable[[], database.Script[T]]) -> T:
+        async with self._connection("writer") as connection:
+            if time.monotonic() - self._calibrated_at > CALIBRATE_SECONDS:
+                await self._calibrate(connection)
+                await connection.execute("DISCARD PLANS")  # tables grow, and plans made for small ones with them
+            await connection.execute("BEGIN")
+            try:
+                result = await self._drive(connection, script())
+                if self.before_commit is not None:
+                    self.before_commit()
+            except BaseException:
+                if not connection.is_closed():
+                    await connection.execute("ROLLBACK")
+                raise
+            await connection.execute("COMMIT")
+        if self.after_commit is not None:
+            self.after_commit()
+        return result
+
+    async def _drive(self, connection: asyncpg.Connection[Any], script: database.Script[T]) -> T:
+        answer: Any = None
+        while True:
+            try:
+                request = script.send(answer)
+            except StopIteration as stop:
+                return stop.value
+            if isinstance(request, database.Fetch):
+                block = self._blocks[request.block]
+                answer = await connection.fetch(block.sql, *_bind(block, request.args))
+            else:
+                writes = [(name, rows) for name, rows in request.writes if rows]
+                if writes:
+                    sql = _together(tuple(name for name, _ in writes))
+                    await connection.execute(sql, *[column for _, rows in writes for column in zip(*rows, strict=True)])
+                answer = None
+
+    async def _migrate(self, connection: asyncpg.Connection[Any], migrate_schema: bool) -> None:
+        if not migrate.pending(self.dialect, await self._version(connection), migrate=migrate_schema):
+            return
+        async with connection.transaction():
+            await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+            await connection.execute("CREATE TABLE IF NOT EXISTS ostinato_schema (version integer PRIMARY KEY)")
+            for migration in migrate.pending(self.dialect, await self._version(connection), migrate=True):
+                await connection.execute(migration.sql)
+                await connection.execute("INSERT INTO ostinato_schema VALUES ($1)", migration.number)
+
+    @staticmethod
+    async def _version(connection: asyncpg.Connection[Any]) -> int:
+        if await connection.fetchval("SELECT to_regclass('ostinato_schema')") is None:
+            return 0
+        return await connection.fetchval("SELECT COALESCE(max(version), 0) FROM ostinato_schema")
+
+    async def _calibrate(self, connection: asyncpg.Connection[Any]) -> None:
+        server = await connection.fetchval("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8")
+        self._offset = server - time.monotonic_ns() // 1000
+        self._calibrated_at = time.monotonic()
+
+    # --- changes -----------------------------------------------------------------------------------------------
+
+    def _heard(self, *_: object) -> None:
+        self._change.set()
+
+    async def _announce(self) -> None:
+        """One wake-up for everything that is committed within a moment: NOTIFY takes a lock of the whole server."""
+        await asyncio.sleep(ANNOUNCE_SECONDS)
+        with contextlib.suppress(errors.OstinatoError):
+            async with self._connection("listener") as connection:
+                await connection.execute(f"NOTIFY {CHANNEL}")
+
+
+def _bind(block: queries.Block, args: dict[str, Any]) -> list[Any]:
+    return [args[name] if column is None else [row[column] for row in args[name]] for name, column in block.parameters]
+
+
+@functools.cache
+def _together(names: tuple[str, ...]) -> str:
+    """Several writes as one statement, hence one round trip. Their parameters are numbered on."""
+    blocks = queries.blocks("postgres")
+    parts: list[str] = []
+    offset = 0
+    for index, name in enumerate(names):
+        block = blocks[name]
+        parts.append(f"w{index} AS ({queries.renumber(block.sql, offset)})")
+        offset += len(block.parameters)
+    return f"WITH {', '.join(parts)} SELECT 1"

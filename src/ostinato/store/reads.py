@@ -1,0 +1,307 @@
+"""Looking at jobs: views for people and programs, each on one consistent snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ostinato import errors
+from ostinato.core import codec, events, ledger, rows, states
+from ostinato.store import database
+from ostinato.store.database import fetch
+
+LATEST = 2**62
+PAGE = 1_000
+
+
+class DeadLetter(NamedTuple):
+    """A task that failed for good."""
+
+    job_id: str
+    task_id: str
+    name: str
+    failed_at: int
+    attempts: int
+    error: Any
+    input: Any
+
+
+class FeedEvent(NamedTuple):
+    """An event in the feed of all jobs, with the cursor to go on after it."""
+
+    cursor: str
+    event: events.Event
+    job_name: str
+    correlation_id: str
+
+
+class Reads:
+    db: database.Database
+
+    async def job(self, tenant: str, job_id: str) -> rows.Job:
+        def script() -> database.Script[rows.Job]:
+            found = yield fetch("read_job", tenant=tenant, job_id=job_id)
+            if not found:
+                raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
+            return rows.Job(*found[0])
+
+        return await self.db.read(script)
+
+    async def jobs(
+        self,
+        tenant: str,
+        *,
+        state: str | None = None,
+        name: str | None = None,
+        correlation_id: str | None = None,
+        request_id: str | None = None,
+        before: tuple[int, str] | None = None,
+        most: int = 50,
+    ) -> list[rows.Job]:
+        """Jobs, newest first; `before` is the (created_at, job_id) of the last one of the page before."""
+        before_at, before_id = before or (LATEST, "")
+
+        def script() -> database.Script[list[rows.Job]]:
+            found = yield fetch(
+                "list_jobs",
+                tenant=tenant,
+                state=state,
+                name=name,
+                correlation_id=correlation_id,
+                request_id=request_id,
+                before_at=before_at,
+                before_id=before_id,
+                most=most,
+            )
+            return [rows.Job(*row) for row in found]
+
+        return await self.db.read(script)
+
+    async def states(self, tenant: str, job_ids: Sequence[str]) -> dict[str, str]:
+        def script() -> database.Script[dict[str, str]]:
+            found = yield fetch("read_states", tenant=tenant, job_ids=list(job_ids))
+            return {row[0]: row[1] for row in found}
+
+        return await self.db.read(script)
+
+    async def tasks(
+        self, tenant: str, job_id: str, *, state: str | None = None, after: int = -1, most: int = PAGE
+    ) -> list[rows.Task]:
+        def script() -> database.Script[list[rows.Task]]:
+            found = yield fetch("list_tasks", tenant=tenant, job_id=job_id, state=state, after=after, most=most)
+            return [rows.Task(*row) for row in found]
+
+        return await self.db.read(script)
+
+    async def task(self, tenant: str, job_id: str, task_id: str) -> rows.Task:
+        def script() -> database.Script[rows.Task]:
+            found = yield fetch("read_task", tenant=tenant, job_id=job_id, task_id=task_id)
+            if not found:
+                raise errors.TaskNotFound(
+                    f"there is no task {task_id!r} in job {job_id!r}", jobId=job_id, taskId=task_id
+                )
+            return rows.Task(*found[0])
+
+        return await self.db.read(script)
+
+    async def dependencies(self, tenant: str, job_id: str, task_id: str) -> list[str]:
+        def script() -> database.Script[list[str]]:
+            found = yield fetch("read_dependencies", tenant=tenant, job_id=job_id, task_id=task_id)
+            return [row[0] for row in found]
+
+        return await self.db.read(script)
+
+    async def edges(self, tenant: str, job_id: str) -> list[tuple[str, str]]:
+        def script() -> database.Script[list[tuple[str, str]]]:
+            found = yield fetch("read_edges", tenant=tenant, job_id=job_id)
+            return [(row[0], row[1]) for row in found]
+
+        return await self.db.read(script)
+
+    async def dependency_outputs(self, tenant: str, key: rows.TaskKey, wanted: Sequence[str] | None) -> dict[str, Any]:
+        """Outcomes by task id: the output, None for a skipped task, `{"error": …}` for one that failed."""
+        job_id, task_id = key
+
+        def script() -> database.Script[dict[str, Any]]:
+            if wanted is None:
+                found = yield fetch("read_all_dependency_outputs", tenant=tenant, job_id=job_id, task_id=task_id)
+            else:
+                found = yield fetch(
+                    "read_dependency_outputs", tenant=tenant, job_id=job_id, task_id=task_id, wanted=list(wanted)
+                )
+            result: dict[str, Any] = {}
+            for up, state, output, error in found:
+                if state == states.COMPLETED:
+                    result[up] = codec.decode((yield from resolve(tenant, job_id, output)))
+                elif error is not None:
+                    result[up] = {"error": codec.decode(error)}
+                else:
+                    result[up] = None
+            return result
+
+        return await self.db.read(script)
+
+    async def outputs(self, tenant: str, job_id: str) -> dict[str, Any]:
+        """The outputs of all completed tasks."""
+        return await self.db.read(lambda: _outputs(tenant, job_id))
+
+    async def result(self, tenant: str, job_id: str) -> tuple[rows.Job, dict[str, Any]]:
+        """A job and its outputs so far, on one snapshot."""
+
+        def script() -> database.Script[tuple[rows.Job, dict[str, Any]]]:
+            found = yield fetch("read_job", tenant=tenant, job_id=job_id)
+            if not found:
+                raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
+            return rows.Job(*found[0]), (yield from _outputs(tenant, job_id))
+
+        return await self.db.read(script)
+
+    async def failures(self, tenant: str, job_id: str, most: int = PAGE) -> list[tuple[str, str, Any]]:
+        """(task id, state, error) of what failed, was cancelled or stays blocked."""
+
+        def script() -> database.Script[list[tuple[str, str, Any]]]:
+            found = yield fetch("read_job_failures", tenant=tenant, job_id=job_id, most=most)
+            return [(row[0], row[1], None if row[2] is None else codec.decode(row[2])) for row in found]
+
+        return await self.db.read(script)
+
+    async def steps(self, tenant: str, job_id: str, task_id: str) -> list[tuple[str, bytes, int]]:
+        """(key, result, recorded_at) of the finished steps of a task."""
+
+        def script() -> database.Script[list[tuple[str, bytes, int]]]:
+            found = yield fetch("read_steps", tenant=tenant, job_id=job_id, task_id=task_id)
+            result: list[tuple[str, bytes, int]] = []
+            for key, output, at in found:
+                result.append((key, (yield from resolve(tenant, job_id, output)), at))
+            return result
+
+        return await self.db.read(script)
+
+    async def payload(self, tenant: str, job_id: str, stored: bytes) -> bytes:
+        return await self.db.read(lambda: resolve(tenant, job_id, stored))
+
+    async def timer(self, tenant: str, job_id: str, task_id: str) -> rows.Timer | None:
+        def script() -> database.Script[rows.Timer | None]:
+            found = yield fetch("read_timer", tenant=tenant, job_id=job_id, task_id=task_id)
+            return rows.Timer(*found[0]) if found else None
+
+        return await self.db.read(script)
+
+    async def events(
+        self, tenant: str, job_id: str, *, task_id: str | None = None, after: int = 0, most: int = PAGE
+    ) -> list[events.Event]:
+        def script() -> database.Script[list[events.Event]]:
+            found = yield fetch("list_events", tenant=tenant, job_id=job_id, task_id=task_id, after=after, most=most)
+            result: list[events.Event] = []
+            for job, seq, kind, task, attempt, at, data in found:
+                data = yield from resolve(tenant, job_id, data)
+                result.append(events.Event(job, seq, kind, task, attempt, at, data))
+            return result
+
+        return await self.db.read(script)
+
+    async def feed(self, tenant: str, cursor: str | None = None, most: int = PAGE) -> list[FeedEvent]:
+        """Events of all jobs in the order of their commits. Going on from the last cursor misses nothing, ever."""
+        major, minor = read_cursor(cursor)
+
+        def script() -> database.Script[list[FeedEvent]]:
+            found = yield fetch("feed", tenant=tenant, after_major=major, after_minor=minor, most=most)
+            result: list[FeedEvent] = []
+            for a, b, job_id, seq, kind, task_id, attempt, at, data, name, correlation_id in found:
+                data = yield from resolve(tenant, job_id, data)
+                event = events.Event(job_id, seq, kind, task_id, attempt, at, data)
+                result.append(FeedEvent(f"{a}.{b}", event, name, correlation_id))
+            return result
+
+        return await self.db.read(script)
+
+    async def feed_end(self) -> str:
+        """The cursor after everything that is there now."""
+
+        def script() -> database.Script[str]:
+            found = yield fetch("feed_end")
+            return f"{found[0][0]}.{found[0][1]}"
+
+        return await self.db.read(script)
+
+    async def dead_letters(
+        self,
+        tenant: str,
+        *,
+        name: str | None = None,
+        job_id: str | None = None,
+        before: tuple[int, str, str] | None = None,
+        most: int = 50,
+    ) -> list[DeadLetter]:
+        before_at, before_job, before_task = before or (LATEST, "", "")
+
+        def script() -> database.Script[list[DeadLetter]]:
+            found = yield fetch(
+                "list_dead_letters",
+                tenant=tenant,
+                name=name,
+                job_id=job_id,
+                before_at=before_at,
+                before_job=before_job,
+                before_task=before_task,
+                most=most,
+            )
+            result: list[DeadLetter] = []
+            for job, task, function, failed_at, attempts, error, data in found:
+                given = codec.decode((yield from resolve(tenant, job, data)))
+                reason = None if error is None else codec.decode(error)
+                result.append(DeadLetter(job, task, function, failed_at, attempts, reason, given))
+            return result
+
+        return await self.db.read(script)
+
+    async def depth(self, tenant: str) -> dict[str, Any]:
+        """How much of what there is: jobs by state, queues, dead letters."""
+
+        def script() -> database.Script[dict[str, Any]]:
+            work = yield fetch("count_ready", tenant=tenant)
+            letters = yield fetch("count_dead_letters", tenant=tenant)
+            jobs = yield fetch("count_jobs", tenant=tenant)
+            return {
+                "jobs": {row[0]: int(row[1]) for row in jobs},
+                "queues": [
+                    {"queue": q, "name": n, "ready": int(ready), "oldestReadyAt": oldest}
+                    for q, n, ready, oldest in work
+                ],
+                "deadLetters": int(letters[0][0]),
+            }
+
+        return await self.db.read(script)
+
+
+def _outputs(tenant: str, job_id: str) -> database.Script[dict[str, Any]]:
+    found = yield fetch("read_job_outputs", tenant=tenant, job_id=job_id)
+    decode = codec.decode
+    result: dict[str, Any] = {}
+    for task_id, output in found:
+        if output[:1] == ledger.BLOB_MARK:
+            output = yield from resolve(tenant, job_id, output)
+        result[task_id] = decode(output)
+    return result
+
+
+def resolve(tenant: str, job_id: str, stored: bytes) -> database.Script[bytes]:
+    """The payload itself, whether it is stored in place or as a blob."""
+    if stored[:1] != ledger.BLOB_MARK:
+        return stored
+    found = yield fetch("read_blob", tenant=tenant, job_id=job_id, digest=stored[1:])
+    if not found:
+        raise errors.NotFound("a large payload of this job is missing from the blob table: run `ostinato audit`")
+    return found[0][0]
+
+
+def read_cursor(cursor: str | None) -> tuple[int, int]:
+    if not cursor:
+        return 0, 0
+    try:
+        major, minor = (int(part) for part in cursor.split("."))
+    except ValueError:
+        raise errors.InvalidInput(f"{cursor!r} is not a cursor of this feed", field="cursor") from None
+    if not (0 <= major < 2**63 and 0 <= minor < 2**63):
+        raise errors.InvalidInput(f"{cursor!r} is not a cursor of this feed", field="cursor")
+    return major, minor

@@ -1,0 +1,21 @@
+-- What the audit compares with the tasks of a job.
+
+-- name: audit_ready
+-- Which tasks of a job are queued, and since when.
+SELECT task_id, ready_at FROM ready WHERE tenant = :tenant AND job_id = :job_id;
+
+-- name: audit_timers
+-- What tasks of a job wait for.
+SELECT job_id, task_id, kind, name, key, due_at FROM timer WHERE tenant = :tenant AND job_id = :job_id;
+
+-- name: audit_dead_letters
+-- Which tasks of a job failed for good.
+SELECT task_id FROM dead_letter WHERE tenant = :tenant AND job_id = :job_id;
+
+-- name: audit_steps
+-- Which steps of a job are recorded.
+SELECT task_id, key FROM step WHERE tenant = :tenant AND job_id = :job_id;
+
+-- name: audit_leases
+-- What the workers of a tenant hold.
+SELECT token, tasks FROM lease WHERE tenant = :tenant;

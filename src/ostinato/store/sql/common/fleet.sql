@@ -1,0 +1,74 @@
+-- Workers, functions, due timers, leases of the dead, and what is old enough to be removed.
+
+-- name: due_timers
+-- Timers whose time has come, of all tenants, oldest first.
+SELECT tenant, job_id, task_id, kind, name, key, due_at FROM timer
+WHERE due_at IS NOT NULL AND due_at <= :now
+ORDER BY due_at
+LIMIT :most;
+
+-- name: next_due
+-- When the next timer is due.
+SELECT min(due_at) FROM timer WHERE due_at IS NOT NULL;
+
+-- name: register_worker
+-- A worker starts.
+INSERT INTO worker (tenant, worker_id, started_at, expires_at, about)
+VALUES (:tenant, :worker_id, :now, :expires_at, :about)
+ON CONFLICT (tenant, worker_id) DO UPDATE SET expires_at = excluded.expires_at
+RETURNING worker_id;
+
+-- name: beat
+-- A worker is alive; no row comes back if it was already declared dead.
+UPDATE worker SET expires_at = :expires_at WHERE tenant = :tenant AND worker_id = :worker_id
+RETURNING worker_id;
+
+-- name: list_workers
+-- The workers of a tenant.
+SELECT worker_id, started_at, expires_at, about FROM worker WHERE tenant = :tenant ORDER BY started_at;
+
+-- name: dead_workers
+-- Workers that have not been heard of for too long.
+SELECT tenant, worker_id FROM worker WHERE expires_at < :now LIMIT :most;
+
+-- name: leases_of_worker
+-- The claims of a worker.
+SELECT token, tasks FROM lease WHERE tenant = :tenant AND worker = :worker_id;
+
+-- name: all_leases
+-- Every claim, and whether its worker is known.
+SELECT l.tenant, l.worker, l.token, l.tasks, r.worker_id IS NOT NULL
+FROM lease l LEFT JOIN worker r ON r.tenant = l.tenant AND r.worker_id = l.worker;
+
+-- name: forget_worker
+-- A worker has ended, and nothing is leased to it any more.
+DELETE FROM worker WHERE tenant = :tenant AND worker_id = :worker_id
+    AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.tenant = :tenant AND l.worker = :worker_id)
+RETURNING worker_id;
+
+-- name: register_function
+-- A worker can run this function.
+INSERT INTO function (tenant, name, registered_at, about) VALUES (:tenant, :name, :now, :about)
+ON CONFLICT (tenant, name) DO UPDATE SET registered_at = excluded.registered_at, about = excluded.about
+RETURNING name;
+
+-- name: list_functions
+-- What the workers of a tenant can run, or could.
+SELECT name, registered_at, about FROM function WHERE tenant = :tenant ORDER BY name;
+
+-- name: set_retention
+-- How long a tenant keeps finished jobs.
+INSERT INTO tenant (tenant, retention_seconds) VALUES (:tenant, :seconds)
+ON CONFLICT (tenant) DO UPDATE SET retention_seconds = excluded.retention_seconds
+RETURNING tenant;
+
+-- name: read_retention
+-- How long a tenant keeps finished jobs, if it has said so.
+SELECT retention_seconds FROM tenant WHERE tenant = :tenant;
+
+-- name: finished_jobs
+-- Jobs that ended before a time, oldest first.
+SELECT job_id FROM job
+WHERE tenant || '' = :tenant AND finished_at IS NOT NULL AND finished_at < :before
+ORDER BY tenant || '', finished_at
+LIMIT :most;

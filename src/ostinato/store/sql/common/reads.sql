@@ -1,0 +1,131 @@
+-- What people and programs look at. Lists go by keys, not by page numbers.
+
+-- name: read_job
+-- One job.
+SELECT
+    job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
+    deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed, failed,
+    tolerated, skipped, cancelled
+FROM job WHERE tenant = :tenant AND job_id = :job_id;
+
+-- name: list_jobs
+-- Jobs, newest first, from a place on, by any of the filters.
+SELECT
+    job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
+    deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed, failed,
+    tolerated, skipped, cancelled
+FROM job
+WHERE tenant || '' = :tenant
+    AND (created_at < :before_at OR (created_at = :before_at AND job_id < :before_id))
+    AND (CAST(:state AS TEXT) IS NULL OR state = :state)
+    AND (CAST(:name AS TEXT) IS NULL OR name = :name)
+    AND (CAST(:correlation_id AS TEXT) IS NULL OR correlation_id = :correlation_id)
+    AND (CAST(:request_id AS TEXT) IS NULL OR request_id = :request_id)
+ORDER BY tenant || '' DESC, created_at DESC, job_id DESC
+LIMIT :most;
+
+-- name: list_tasks
+-- Tasks of a job in the producer's order, from a place on.
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at, t.state
+FROM task t
+WHERE t.tenant = :tenant AND t.job_id = :job_id AND t.position > :after
+    AND (CAST(:state AS TEXT) IS NULL OR t.state = :state)
+ORDER BY t.position
+LIMIT :most;
+
+-- name: read_task
+-- One task.
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at, t.state
+FROM task t
+WHERE t.tenant = :tenant AND t.job_id = :job_id AND t.task_id = :task_id;
+
+-- name: read_dependencies
+-- What one task depends on.
+SELECT up FROM edge WHERE tenant || '' = :tenant AND job_id = :job_id AND down = :task_id ORDER BY up;
+
+-- name: read_edges
+-- All dependencies of a job.
+SELECT up, down FROM edge WHERE tenant = :tenant AND job_id = :job_id;
+
+-- name: read_all_dependency_outputs
+-- The outcomes of all that one task depends on.
+SELECT t.task_id, t.state, t.output, t.error
+FROM edge e JOIN task t ON t.tenant = e.tenant AND t.job_id = e.job_id AND t.task_id = e.up
+WHERE e.tenant || '' = :tenant AND e.job_id = :job_id AND e.down = :task_id
+ORDER BY t.position;
+
+-- name: read_job_outputs
+-- The outputs of all completed tasks of a job.
+SELECT task_id, output FROM task
+WHERE tenant = :tenant AND job_id = :job_id AND state = 'completed'
+ORDER BY position;
+
+-- name: read_job_failures
+-- What failed or stands still in a job.
+SELECT task_id, state, error FROM task
+WHERE tenant = :tenant AND job_id = :job_id AND (state IN ('failed', 'blocked', 'cancelled'))
+    AND NOT (state = 'failed' AND CAST(optional AS INTEGER) = 1)
+ORDER BY position
+LIMIT :most;
+
+-- name: read_steps
+-- The finished steps of a task.
+SELECT key, output, recorded_at FROM step
+WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id
+ORDER BY recorded_at, key;
+
+-- name: read_blob
+-- A large payload.
+SELECT data FROM blob WHERE tenant = :tenant AND job_id = :job_id AND digest = :digest;
+
+-- name: read_timer
+-- What a task (or with an empty task id, the job) waits for.
+SELECT job_id, task_id, kind, name, key, due_at FROM timer
+WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id;
+
+-- name: list_events
+-- The stream of a job, from a place on, of one task if asked for.
+SELECT job_id, seq, type, task_id, attempt, at, data FROM event
+WHERE tenant = :tenant AND job_id = :job_id AND seq > :after
+    AND (CAST(:task_id AS TEXT) IS NULL OR task_id = :task_id)
+ORDER BY seq
+LIMIT :most;
+
+-- name: list_dead_letters
+-- Tasks that failed for good, newest first, from a place on.
+SELECT d.job_id, d.task_id, d.name, d.failed_at, t.attempt, t.error, t.input
+FROM dead_letter d JOIN task t ON t.tenant = d.tenant AND t.job_id = d.job_id AND t.task_id = d.task_id
+WHERE d.tenant || '' = :tenant
+    AND (d.failed_at < :before_at OR (d.failed_at = :before_at AND d.job_id < :before_job)
+        OR (d.failed_at = :before_at AND d.job_id = :before_job AND d.task_id < :before_task))
+    AND (CAST(:name AS TEXT) IS NULL OR d.name = :name)
+    AND (CAST(:job_id AS TEXT) IS NULL OR d.job_id = :job_id)
+ORDER BY d.tenant || '' DESC, d.failed_at DESC, d.job_id DESC, d.task_id DESC
+LIMIT :most;
+
+-- name: list_tenants
+-- Everybody who has a job.
+SELECT DISTINCT tenant FROM job ORDER BY tenant;
+
+-- name: list_job_ids
+-- The ids of a tenant's jobs in order, from a place on.
+SELECT job_id FROM job WHERE tenant = :tenant AND job_id > :after ORDER BY job_id LIMIT :most;
+
+-- name: count_ready
+-- Depth of the queues: how much is ready, and since when the oldest is.
+SELECT queue, name, count(*), min(ready_at) FROM ready WHERE tenant = :tenant
+GROUP BY queue, name ORDER BY queue, name;
+
+-- name: count_dead_letters
+-- How many tasks failed for good.
+SELECT count(*) FROM dead_letter WHERE tenant = :tenant;
+
+-- name: count_jobs
+-- How many jobs stand how.
+SELECT state, count(*) FROM job WHERE tenant = :tenant GROUP BY state ORDER BY state;

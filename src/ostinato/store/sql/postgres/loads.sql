@@ -1,0 +1,106 @@
+-- What a transaction loads before it decides. Jobs are locked first, in the order of their ids; whatever else belongs
+-- to a job is only changed by who holds its lock, so it is read afterwards, by a statement of its own.
+-- Differs: PostgreSQL takes a set of rows as arrays, and locks rows.
+
+-- name: load_jobs
+-- Jobs by id, locked.
+SELECT
+    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
+    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled
+FROM job j WHERE j.tenant = :tenant AND j.job_id = ANY(:job_ids::text[])
+ORDER BY j.job_id FOR UPDATE;
+
+-- name: load_jobs_by_idempotency_key
+-- Jobs by the key that their producer chose. Two that use a new key at once clash on its index, and one tries again.
+SELECT
+    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
+    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled
+FROM job j WHERE j.tenant = :tenant AND j.idempotency_key = ANY(:keys::text[]);
+
+-- name: load_tasks
+-- Tasks by key, and the tasks that wait for `ups`. The last column lists
+-- which of `ups` a task waits for. (OFFSET 0 keeps each lookup an index lookup, whatever the planner thinks of the tables.)
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
+    t.state, t.ready_at, k.ups
+FROM (
+    SELECT u.job_id, u.task_id, NULL::text[] AS ups
+    FROM unnest(:keys.0::text[], :keys.1::text[]) AS u (job_id, task_id)
+    UNION ALL
+    SELECT e.job_id, e.down, array_agg(e.up)
+    FROM unnest(:ups.0::text[], :ups.1::text[]) AS u (job_id, task_id)
+    CROSS JOIN LATERAL (
+        SELECT x.job_id, x.up, x.down FROM edge x
+        WHERE x.tenant = :tenant AND x.job_id = u.job_id AND x.up = u.task_id OFFSET 0
+    ) e
+    GROUP BY e.job_id, e.down
+) k
+CROSS JOIN LATERAL (
+    SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) t;
+
+-- name: load_whole_jobs
+-- All tasks of jobs.
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
+    t.state, t.ready_at
+FROM unnest(:job_ids::text[]) AS k (job_id)
+CROSS JOIN LATERAL (SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) t;
+
+-- name: load_edges
+-- All dependencies of jobs.
+SELECT e.job_id, e.up, e.down
+FROM edge e WHERE e.tenant = :tenant AND e.job_id = ANY(:job_ids::text[])
+ORDER BY e.job_id, e.up, e.down;
+
+-- name: load_signals
+-- Signals of a job by name, oldest first; those that were taken are kept, so that none is taken twice.
+SELECT s.job_id, s.name, s.signal_id, s.payload, s.taken
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, name)
+CROSS JOIN LATERAL (
+    SELECT * FROM signal x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.name = k.name OFFSET 0
+) s
+ORDER BY s.signal_id;
+
+-- name: load_waiters
+-- Tasks that wait for a signal, in the order of their jobs.
+SELECT m.job_id, m.task_id, m.kind, m.name, m.key, m.due_at
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, name)
+CROSS JOIN LATERAL (
+    SELECT * FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.name = k.name AND x.kind = 'wait'
+    OFFSET 0
+) m
+CROSS JOIN LATERAL (
+    SELECT x.position FROM task x WHERE x.tenant = m.tenant AND x.job_id = m.job_id AND x.task_id = m.task_id OFFSET 0
+) t
+ORDER BY t.position;
+
+-- name: load_timers
+-- Timers by key.
+SELECT m.job_id, m.task_id, m.kind, m.name, m.key, m.due_at
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) m;
+
+-- name: load_candidates
+-- The first ready tasks of each function of a worker, in the order in which they are to be claimed; those that another
+-- worker is just claiming are passed over.
+SELECT c.job_id, c.task_id
+FROM unnest(:queues::text[]) AS q (queue)
+CROSS JOIN unnest(:names::text[]) AS n (name)
+CROSS JOIN LATERAL (
+    SELECT r.job_id, r.task_id, r.rank, r.ready_at FROM ready r
+    WHERE r.tenant = :tenant AND r.queue = q.queue AND r.name = n.name
+    ORDER BY r.rank, r.ready_at, r.job_id, r.task_id
+    LIMIT :most
+    FOR UPDATE SKIP LOCKED
+) c
+ORDER BY c.rank, c.ready_at
+LIMIT :most;

@@ -1,0 +1,80 @@
+-- Removing finished jobs, and reads over sets.
+-- Differs: PostgreSQL takes a set as an array.
+
+-- name: prune_blob
+-- Remove what belongs to the given jobs.
+DELETE FROM blob WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: prune_signal
+-- Remove what belongs to the given jobs.
+DELETE FROM signal WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: prune_step
+-- Remove what belongs to the given jobs.
+DELETE FROM step WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: prune_timer
+-- Remove what belongs to the given jobs.
+DELETE FROM timer WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: prune_dead_letter
+-- Remove what belongs to the given jobs.
+DELETE FROM dead_letter WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: prune_edge
+-- Remove what belongs to the given jobs.
+DELETE FROM edge WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: prune_event
+-- Remove what belongs to the given jobs.
+DELETE FROM event WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: prune_task
+-- Remove what belongs to the given jobs.
+DELETE FROM task WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: prune_job
+-- Remove what belongs to the given jobs.
+DELETE FROM job WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: lock_finished
+-- Those of the given jobs that are still finished, locked.
+SELECT job_id FROM job WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[])
+    AND finished_at IS NOT NULL AND finished_at < :before
+ORDER BY job_id FOR UPDATE;
+
+-- name: read_states
+-- How jobs stand.
+SELECT job_id, state FROM job WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: read_dependency_outputs
+-- The outcomes of some of what one task depends on.
+SELECT t.task_id, t.state, t.output, t.error
+FROM unnest(:wanted::text[]) AS k (task_id)
+JOIN edge e ON e.tenant = :tenant AND e.job_id = :job_id AND e.up = k.task_id AND e.down = :task_id
+JOIN task t ON t.tenant = e.tenant AND t.job_id = e.job_id AND t.task_id = e.up;
+
+-- name: read_leased
+-- Who holds the given tasks, and until when.
+SELECT t.job_id, t.task_id, t.token, t.timeout_at
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) t
+WHERE t.state = 'processing';
+
+-- name: feed
+-- Events of all jobs of a tenant in the order of their commits. Numbers are drawn before the commit, so it goes by
+-- transaction first, and no further than the oldest transaction that may still commit: nothing late is ever skipped.
+SELECT e.transaction::text::int8, e.position, e.job_id, e.seq, e.type, e.task_id, e.attempt, e.at, e.data, j.name,
+    j.correlation_id
+FROM event e JOIN job j ON j.tenant = e.tenant AND j.job_id = e.job_id
+WHERE e.tenant || '' = :tenant
+    AND (e.transaction, e.position) > (CAST(CAST(:after_major::int8 AS text) AS xid8), :after_minor::int8)
+    AND e.transaction < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY e.tenant || '', e.transaction, e.position
+LIMIT :most;
+
+-- name: feed_end
+-- Where the feed ends now.
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8 - 1, 9223372036854775807;

@@ -1,0 +1,198 @@
+-- Writes, each over many rows. A row is the tenant, then the columns in order.
+-- Differs: PostgreSQL takes every column as an array, so that one statement writes all rows.
+
+-- name: insert_job
+-- Enter jobs.
+INSERT INTO job (
+    tenant, job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags,
+    cascades, deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active,
+    completed, failed, tolerated, skipped, cancelled
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[], :rows.5::text[],
+    :rows.6::text[], :rows.7::text[], :rows.8::bytea[], :rows.9::bytea[], :rows.10::bool[], :rows.11::int8[],
+    :rows.12::int8[], :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[],
+    :rows.17::int8[], :rows.18::int8[], :rows.19::int8[], :rows.20::int8[], :rows.21::int8[],
+    :rows.22::int8[], :rows.23::int8[]
+);
+
+-- name: update_job
+-- Write back what can change in a job.
+UPDATE job AS x SET
+    state = r.state, cascades = r.cascades, deadline_at = r.deadline_at, finished_at = r.finished_at,
+    failure_detected_at = r.failure_detected_at, last_seq = r.last_seq, total = r.total, blocked = r.blocked,
+    active = r.active, completed = r.completed, failed = r.failed, tolerated = r.tolerated, skipped =
+    r.skipped, cancelled = r.cancelled
+FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::bool[], :rows.4::int8[], :rows.5::int8[],
+    :rows.6::int8[], :rows.7::int8[], :rows.8::int8[], :rows.9::int8[], :rows.10::int8[], :rows.11::int8[],
+    :rows.12::int8[], :rows.13::int8[], :rows.14::int8[], :rows.15::int8[]
+) AS r (
+    tenant, job_id, state, cascades, deadline_at, finished_at, failure_detected_at, last_seq, total, blocked,
+    active, completed, failed, tolerated, skipped, cancelled
+)
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id;
+
+-- name: insert_task
+-- Enter tasks.
+INSERT INTO task (
+    tenant, job_id, task_id, position, name, queue, priority, policy, optional, dependencies, options, input,
+    state, attempt, attempt_base, crashes, open_dependencies, resuming, skipped_by_dependency, output, error,
+    started_at, finished_at, ready_at, worker, token, max_attempts, timeout_at
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::text[], :rows.5::text[],
+    :rows.6::int8[], :rows.7::text[], :rows.8::bool[], :rows.9::int8[], :rows.10::bytea[], :rows.11::bytea[],
+    :rows.12::text[], :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[],
+    :rows.17::bool[], :rows.18::bool[], :rows.19::bytea[], :rows.20::bytea[], :rows.21::int8[],
+    :rows.22::int8[], :rows.23::int8[], :rows.24::text[], :rows.25::text[], :rows.26::int8[], :rows.27::int8[]
+);
+
+-- name: update_task
+-- Write back what can change in a task.
+UPDATE task AS x SET
+    input = r.input, state = r.state, attempt = r.attempt, attempt_base = r.attempt_base, crashes = r.crashes,
+    open_dependencies = r.open_dependencies, resuming = r.resuming, skipped_by_dependency =
+    r.skipped_by_dependency, output = r.output, error = r.error, started_at = r.started_at, finished_at =
+    r.finished_at, ready_at = r.ready_at, worker = r.worker, token = r.token, max_attempts = r.max_attempts,
+    timeout_at = r.timeout_at
+FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::bytea[], :rows.4::text[], :rows.5::int8[],
+    :rows.6::int8[], :rows.7::int8[], :rows.8::int8[], :rows.9::bool[], :rows.10::bool[], :rows.11::bytea[],
+    :rows.12::bytea[], :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::text[],
+    :rows.17::text[], :rows.18::int8[], :rows.19::int8[]
+) AS r (
+    tenant, job_id, task_id, input, state, attempt, attempt_base, crashes, open_dependencies, resuming,
+    skipped_by_dependency, output, error, started_at, finished_at, ready_at, worker, token, max_attempts,
+    timeout_at
+)
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
+
+-- name: insert_edge
+-- Enter dependencies.
+INSERT INTO edge (
+    tenant, job_id, up, down
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[]
+);
+
+-- name: insert_ready
+-- Queue pending tasks.
+INSERT INTO ready (
+    tenant, queue, name, rank, ready_at, job_id, task_id
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::int8[], :rows.5::text[],
+    :rows.6::text[]
+);
+
+-- name: delete_ready
+-- Take tasks out of the queue.
+DELETE FROM ready AS x
+USING unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::int8[], :rows.5::text[],
+    :rows.6::text[]
+) AS r (
+    tenant, queue, name, rank, ready_at, job_id, task_id
+)
+WHERE x.tenant = r.tenant AND x.queue = r.queue AND x.name = r.name AND x.rank = r.rank AND x.ready_at = r.ready_at AND x.job_id = r.job_id AND x.task_id = r.task_id;
+
+-- name: insert_lease
+-- Note what a worker has claimed.
+INSERT INTO lease (
+    tenant, worker, token, tasks
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::bytea[]
+);
+
+-- name: delete_lease
+-- Forget claims whose tasks have all been reported.
+DELETE FROM lease AS x
+USING unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[]
+) AS r (
+    tenant, worker, token
+)
+WHERE x.tenant = r.tenant AND x.worker = r.worker AND x.token = r.token;
+
+-- name: insert_timer
+-- Arm timers, or move them.
+INSERT INTO timer (
+    tenant, job_id, task_id, kind, name, key, due_at
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::text[], :rows.5::text[],
+    :rows.6::int8[]
+)
+ON CONFLICT (tenant, job_id, task_id) DO UPDATE SET
+    kind = excluded.kind, name = excluded.name, key = excluded.key, due_at = excluded.due_at;
+
+-- name: delete_timer
+-- Disarm timers.
+DELETE FROM timer AS x USING unnest(:rows.0::text[], :rows.1::text[], :rows.2::text[]) AS r (tenant, job_id, task_id)
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
+
+-- name: insert_step
+-- Record finished steps. The first record of a step stands.
+INSERT INTO step (
+    tenant, job_id, task_id, key, output, recorded_at
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::bytea[], :rows.5::int8[]
+)
+ON CONFLICT (tenant, job_id, task_id, key) DO NOTHING;
+
+-- name: insert_signal
+-- Keep signals.
+INSERT INTO signal (
+    tenant, job_id, name, signal_id, payload, taken
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::bytea[], :rows.5::bool[]
+);
+
+-- name: take_signal
+-- Mark signals as taken.
+UPDATE signal AS x SET taken = true
+FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[]
+) AS r (
+    tenant, job_id, name, signal_id
+)
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.name = r.name AND x.signal_id = r.signal_id;
+
+-- name: insert_dead_letter
+-- List tasks that failed for good.
+INSERT INTO dead_letter (
+    tenant, job_id, task_id, name, failed_at
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[]
+);
+
+-- name: delete_dead_letter
+-- Take tasks off the list of dead letters.
+DELETE FROM dead_letter AS x USING unnest(:rows.0::text[], :rows.1::text[], :rows.2::text[]) AS r (tenant, job_id, task_id)
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
+
+-- name: insert_event
+-- Append events.
+INSERT INTO event (
+    tenant, job_id, seq, type, task_id, attempt, at, data
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::int8[], :rows.3::text[], :rows.4::text[], :rows.5::int8[],
+    :rows.6::int8[], :rows.7::bytea[]
+);
+
+-- name: insert_blob
+-- Keep large payloads, once for each content.
+INSERT INTO blob (
+    tenant, job_id, digest, data
+)
+SELECT * FROM unnest(
+    :rows.0::text[], :rows.1::text[], :rows.2::bytea[], :rows.3::bytea[]
+)
+ON CONFLICT (tenant, job_id, digest) DO NOTHING;

@@ -1,0 +1,87 @@
+-- What a transaction loads before it decides. The write lock of the whole database is already held.
+-- Differs: SQLite takes a set of rows as one JSON text.
+
+-- name: load_jobs
+-- Jobs by id.
+SELECT
+    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
+    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled
+FROM json_each(:job_ids) k CROSS JOIN job j ON j.tenant = :tenant AND j.job_id = k.value;
+
+-- name: load_jobs_by_idempotency_key
+-- Jobs by the key that their producer chose.
+SELECT
+    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
+    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled
+FROM json_each(:keys) k CROSS JOIN job j ON j.tenant = :tenant AND j.idempotency_key = k.value;
+
+-- name: load_tasks
+-- Tasks by key, and the tasks that wait for `ups`. The last column lists
+-- which of `ups` a task waits for.
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
+    t.state, t.ready_at, k.ups
+FROM (
+    SELECT u.value ->> 0 AS job_id, u.value ->> 1 AS task_id, NULL AS ups FROM json_each(:keys) u
+    UNION ALL
+    SELECT e.job_id, e.down, json_group_array(e.up)
+    FROM json_each(:ups) u
+    CROSS JOIN edge e ON e.tenant = :tenant AND e.job_id = u.value ->> 0 AND e.up = u.value ->> 1
+    GROUP BY e.job_id, e.down
+) k
+CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.job_id AND t.task_id = k.task_id;
+
+-- name: load_whole_jobs
+-- All tasks of jobs.
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
+    t.state, t.ready_at
+FROM json_each(:job_ids) k CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.value;
+
+-- name: load_edges
+-- All dependencies of jobs.
+SELECT e.job_id, e.up, e.down
+FROM json_each(:job_ids) k CROSS JOIN edge e ON e.tenant = :tenant AND e.job_id = k.value
+ORDER BY e.job_id, e.up, e.down;
+
+-- name: load_signals
+-- Signals of a job by name, oldest first; those that were taken are kept, so that none is taken twice.
+SELECT s.job_id, s.name, s.signal_id, s.payload, s.taken
+FROM json_each(:keys) k
+CROSS JOIN signal s ON s.tenant = :tenant AND s.job_id = k.value ->> 0 AND s.name = k.value ->> 1
+ORDER BY s.signal_id;
+
+-- name: load_waiters
+-- Tasks that wait for a signal, in the order of their jobs.
+SELECT m.job_id, m.task_id, m.kind, m.name, m.key, m.due_at
+FROM json_each(:keys) k
+CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value ->> 0 AND m.name = k.value ->> 1 AND m.kind = 'wait'
+CROSS JOIN task t ON t.tenant = m.tenant AND t.job_id = m.job_id AND t.task_id = m.task_id
+ORDER BY t.position;
+
+-- name: load_timers
+-- Timers by key.
+SELECT m.job_id, m.task_id, m.kind, m.name, m.key, m.due_at
+FROM json_each(:keys) k
+CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value ->> 0 AND m.task_id = k.value ->> 1;
+
+-- name: load_candidates
+-- The first ready tasks of each function of a worker, in the order in which they are to be claimed.
+SELECT r.job_id, r.task_id
+FROM json_each(:queues) q
+CROSS JOIN json_each(:names) n
+CROSS JOIN ready r ON r.tenant = :tenant AND r.queue = q.value AND r.name = n.value
+    AND (r.rank, r.ready_at, r.job_id, r.task_id) IN (
+        SELECT c.rank, c.ready_at, c.job_id, c.task_id FROM ready c
+        WHERE c.tenant = :tenant AND c.queue = q.value AND c.name = n.value
+        ORDER BY c.rank, c.ready_at, c.job_id, c.task_id
+        LIMIT :most
+    )
+ORDER BY r.rank, r.ready_at
+LIMIT :most;

@@ -1,0 +1,73 @@
+-- Removing finished jobs, and reads over sets.
+-- Differs: SQLite takes a set as one JSON text.
+
+-- name: prune_blob
+-- Remove what belongs to the given jobs.
+DELETE FROM blob WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: prune_signal
+-- Remove what belongs to the given jobs.
+DELETE FROM signal WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: prune_step
+-- Remove what belongs to the given jobs.
+DELETE FROM step WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: prune_timer
+-- Remove what belongs to the given jobs.
+DELETE FROM timer WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: prune_dead_letter
+-- Remove what belongs to the given jobs.
+DELETE FROM dead_letter WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: prune_edge
+-- Remove what belongs to the given jobs.
+DELETE FROM edge WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: prune_event
+-- Remove what belongs to the given jobs.
+DELETE FROM event WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: prune_task
+-- Remove what belongs to the given jobs.
+DELETE FROM task WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: prune_job
+-- Remove what belongs to the given jobs.
+DELETE FROM job WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: lock_finished
+-- Those of the given jobs that are still finished.
+SELECT job_id FROM job WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids))
+    AND finished_at IS NOT NULL AND finished_at < :before;
+
+-- name: read_states
+-- How jobs stand.
+SELECT job_id, state FROM job WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: read_dependency_outputs
+-- The outcomes of some of what one task depends on.
+SELECT t.task_id, t.state, t.output, t.error
+FROM json_each(:wanted) k
+CROSS JOIN edge e ON e.tenant = :tenant AND e.job_id = :job_id AND e.up = k.value AND e.down = :task_id
+CROSS JOIN task t ON t.tenant = e.tenant AND t.job_id = e.job_id AND t.task_id = e.up;
+
+-- name: read_leased
+-- Who holds the given tasks, and until when.
+SELECT t.job_id, t.task_id, t.token, t.timeout_at
+FROM json_each(:keys) k
+CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.value ->> 0 AND t.task_id = k.value ->> 1
+WHERE t.state = 'processing';
+
+-- name: feed
+-- Events of all jobs of a tenant in the order of their commits. There is one writer at a time: positions are that order.
+SELECT e.position, 0, e.job_id, e.seq, e.type, e.task_id, e.attempt, e.at, e.data, j.name, j.correlation_id
+FROM event e JOIN job j ON j.tenant = e.tenant AND j.job_id = e.job_id
+WHERE e.tenant = :tenant AND e.position > :after_major AND :after_minor = :after_minor
+ORDER BY e.position
+LIMIT :most;
+
+-- name: feed_end
+-- Where the feed ends now.
+SELECT COALESCE(max(position), 0), 0 FROM event;

@@ -1,0 +1,281 @@
+"""The SQLite driver: one writer thread that runs whole transactions, and readers on connections of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+import apsw
+
+from ostinato import errors
+from ostinato.core import codec
+from ostinato.store import database, migrate, queries
+
+T = TypeVar("T")
+Connection = Any
+"""An apsw.Connection, whose own types are too loose to check against."""
+
+BUSY_SECONDS = 10
+OLDEST_SAFE_SQLITE = (3, 51, 3)
+"""Before it, two processes that write and checkpoint at once can corrupt a WAL file."""
+
+
+class SqliteDatabase:
+    dialect = "sqlite"
+
+    def __init__(self, path: str, *, clock: Callable[[], int] | None = None) -> None:
+        self.path = path
+        self._clock = clock or (lambda: time.time_ns() // 1000)
+        self._blocks = queries.blocks(self.dialect)
+        self._writer: _Thread | None = None
+        self._reader: _Thread | None = None
+        self._seen_version = -1
+        self.before_commit: Callable[[], None] | None = None
+        self.after_commit: Callable[[], None] | None = None
+
+    def now(self) -> int:
+        return self._clock()
+
+    async def open(self, *, migrate: bool) -> None:
+        _check_library()
+        self._writer = _Thread("ostinato-writer")
+        self._reader = _Thread("ostinato-reader")
+        try:
+            await self._writer.call(lambda thread: self._open_writer(thread, migrate))
+            await self._reader.call(self._open_reader)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        for thread in (self._reader, self._writer):
+            if thread is not None:
+                await thread.close()
+        self._reader = self._writer = None
+
+    async def write(self, script: Callable[[], database.Script[T]]) -> T:
+        if self._writer is None:
+            raise errors.NotRunning()
+        return await self._writer.call(lambda thread: self._transact(thread.connection, script))
+
+    async def read(self, script: Callable[[], database.Script[T]]) -> T:
+        if self._reader is None:
+            raise errors.NotRunning()
+        return await self._reader.call(lambda thread: self._snapshot(thread.connection, script))
+
+    async def changed(self, timeout: float) -> bool:
+        """`data_version` moves when another connection commits; our own writer is one, so a wake-up is only a hint."""
+        until = time.monotonic() + timeout
+        while time.monotonic() < until:
+            await asyncio.sleep(min(0.05, timeout))
+            if self._reader is None:
+                return False
+            version = await self._reader.call(lambda thread: _pragma(thread.connection, "data_version"))
+            if version != self._seen_version:
+                self._seen_version = version
+                return True
+        return False
+
+    def announce(self) -> None:
+        """Other processes look at `data_version` themselves."""
+
+    async def settings(self) -> dict[str, Any]:
+        if self._reader is None or self._writer is None:
+            raise errors.NotRunning()
+        version = await self._reader.call(lambda thread: _pragma(thread.connection, "user_version"))
+        journal = await self._reader.call(lambda thread: _pragma(thread.connection, "journal_mode"))
+        synchronous = await self._writer.call(lambda thread: _pragma(thread.connection, "synchronous"))
+        return {
+            "database": "SQLite",
+            "version": apsw.sqlite_lib_version(),
+            "schema": version,
+            "durable": journal == "wal" and synchronous == 2,
+            "journal_mode": journal,
+            "synchronous": {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}.get(synchronous, "?"),
+        }
+
+    # --- on the threads ----------------------------------------------------------------------------------------
+
+    def _open_writer(self, thread: _Thread, migrate_schema: bool) -> None:
+        folder = os.path.dirname(os.path.abspath(self.path))
+        if not os.path.isdir(folder):
+            raise errors.DatabaseUnavailable(f"the folder {folder!r} does not exist: create it, or change the URL")
+        with _typed_errors():
+            new = not os.path.exists(self.path)
+            connection: Connection = apsw.Connection(self.path)
+            thread.connection = connection
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            if new:
+                os.chmod(self.path, 0o600)
+            connection.set_busy_timeout(BUSY_SECONDS * 1000)
+            if connection.readonly("main"):
+                raise errors.DatabaseReadOnly(
+                    f"{self.path!r} is read-only: check the permissions of the file and its folder"
+                )
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA temp_store=MEMORY")
+            connection.execute("PRAGMA cache_size=-65536")
+            self._migrate(connection, migrate_schema)
+
+    def _open_reader(self, thread: _Thread) -> None:
+        with _typed_errors():
+            connection: Connection = apsw.Connection(self.path)
+            thread.connection = connection
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            connection.set_busy_timeout(BUSY_SECONDS * 1000)
+            connection.execute("PRAGMA query_only=ON")
+
+    def _migrate(self, connection: Connection, migrate_schema: bool) -> None:
+        if not migrate.pending(self.dialect, _pragma(connection, "user_version"), migrate=migrate_schema):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for migration in migrate.pending(self.dialect, _pragma(connection, "user_version"), migrate=True):
+                connection.execute(migration.sql)
+                connection.execute(f"PRAGMA user_version={migration.number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+    def _transact(self, connection: Connection, script: Callable[[], database.Script[T]]) -> T:
+        with _typed_errors():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = self._drive(connection, script())
+                if self.before_commit is not None:
+                    self.before_commit()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        if self.after_commit is not None:
+            self.after_commit()
+        return result
+
+    def _snapshot(self, connection: Connection, script: Callable[[], database.Script[T]]) -> T:
+        with _typed_errors():
+            connection.execute("BEGIN")
+            try:
+                return self._drive(connection, script())
+            finally:
+                connection.execute("ROLLBACK")
+
+    def _drive(self, connection: Connection, script: database.Script[T]) -> T:
+        answer: Any = None
+        while True:
+            try:
+                request = script.send(answer)
+            except StopIteration as stop:
+                return stop.value
+            if isinstance(request, database.Fetch):
+                block = self._blocks[request.block]
+                args = request.args
+                values = [_bind(args[p.name]) for p in block.parameters]
+                answer = connection.execute(block.sql, values).fetchall()
+            else:
+                for name, rows in request.writes:
+                    if rows:
+                        connection.executemany(self._blocks[name].sql, rows)
+                answer = None
+
+
+class _Thread:
+    """A thread that owns one connection and runs functions on it, in order."""
+
+    connection: Connection
+
+    def __init__(self, name: str) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    async def call(self, function: Callable[[_Thread], T]) -> T:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def work() -> None:
+            try:
+                result = function(self)
+            except BaseException as error:
+                _post(loop, _fail, future, error)
+            else:
+                _post(loop, _succeed, future, result)
+
+        self._work.put(work)
+        return await future
+
+    async def close(self) -> None:
+        self._work.put(None)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def _run(self) -> None:
+        while True:
+            work = self._work.get()
+            if work is None:
+                if hasattr(self, "connection"):
+                    self.connection.close()
+                return
+            work()
+
+
+def _post(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:
+    # A closed loop means that nobody waits for the answer any more.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(function, *args)
+
+
+def _succeed(future: asyncio.Future[T], result: T) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _bind(value: Any) -> Any:
+    return codec.encode(value).decode() if isinstance(value, list) else value
+
+
+def _pragma(connection: Connection, name: str) -> Any:
+    return connection.execute(f"PRAGMA {name}").fetchall()[0][0]
+
+
+def _check_library() -> None:
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if version < OLDEST_SAFE_SQLITE:
+        raise errors.DatabaseError(
+            f"SQLite {apsw.sqlite_lib_version()} can corrupt files that several processes write: upgrade `apsw`"
+        )
+
+
+@contextlib.contextmanager
+def _typed_errors() -> Generator[None]:
+    try:
+        yield
+    except apsw.FullError:
+        raise errors.DatabaseFull() from None
+    except apsw.ReadOnlyError:
+        raise errors.DatabaseReadOnly() from None
+    except apsw.CantOpenError as error:
+        raise errors.DatabaseUnavailable(f"the database file cannot be opened ({error}): check the path") from None
+    except apsw.NotADBError:
+        raise errors.DatabaseUnavailable("the file is not a SQLite database: check the path") from None
+    except apsw.BusyError:
+        raise errors.DatabaseUnavailable(
+            f"another process has held the write lock for more than {BUSY_SECONDS} s: find and stop it"
+        ) from None
+    except apsw.IOError as error:
+        raise errors.DatabaseFull(f"the disk refused a write ({error}): free some room or check the disk") from None
+    except apsw.ConstraintError as error:
+        raise errors.DatabaseError(f"the database refused the change: {error}") from None

@@ -1,0 +1,197 @@
+"""The verbs of the store. Each is one transaction, takes its tenant first, and works on batches."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ostinato.core import codec, commands, ledger, needs, rows, states
+from ostinato.store import database, fleet, reads
+from ostinato.store.database import fetch
+
+_TASK_COLUMNS = 27
+_job_changes = operator.attrgetter(
+    "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
+    "completed", "failed", "tolerated", "skipped", "cancelled",
+)  # fmt: skip
+_astuple = msgspec.structs.astuple
+
+
+class Refused(NamedTuple):
+    """A command that was not carried out, and why."""
+
+    error: Exception
+
+
+class Outcome(NamedTuple):
+    """What a transaction did: an answer or a refusal for each command, the leases, and what others may want to know."""
+
+    answers: list[Any]
+    leases: list[rows.Lease]
+    ended_jobs: list[str]
+    revoked: list[tuple[rows.TaskKey, str]]
+    pending_left: int
+    armed_timers: int
+    events: int
+
+
+class Store(reads.Reads, fleet.Fleet):
+    def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
+        self.db = db
+        self._spill_bytes = spill_bytes
+
+    async def execute(
+        self, tenant: str, batch: Sequence[commands.Command], claim: commands.Claim | None = None
+    ) -> Outcome:
+        """Carry out commands in order, then claim, in one transaction. A refused command leaves the others alone."""
+        return await self.db.write(lambda: self._execute(tenant, batch, claim))
+
+    def _execute(
+        self, tenant: str, batch: Sequence[commands.Command], claim: commands.Claim | None
+    ) -> database.Script[Outcome]:
+        wanted = needs.Needs()
+        for command in batch:
+            command.needs(wanted)
+        candidates: list[rows.TaskKey] = []
+        if claim is not None and claim.limit > 0:
+            found = yield fetch(
+                "load_candidates",
+                tenant=tenant,
+                queues=list(claim.queues),
+                names=list(claim.functions),
+                most=claim.limit,
+            )
+            candidates = [(row[0], row[1]) for row in found]
+            for key in candidates:
+                wanted.task(key)
+        book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes)
+        yield from _load(tenant, wanted, book)
+        answers = [_carry_out(command, book) for command in batch]
+        leases = [] if claim is None or claim.limit <= 0 else claim.apply(book, candidates)
+        yield database.Run(_writes(tenant, book))
+        return Outcome(
+            answers,
+            leases,
+            book.ended_jobs,
+            book.revoked,
+            sum(1 for task in book.became_pending if task.state == states.PENDING),
+            len(book.new_timers),
+            len(book.events),
+        )
+
+
+def _carry_out(command: commands.Command, book: ledger.Ledger) -> Any:
+    try:
+        return command.apply(book)
+    except Exception as error:
+        return Refused(error)
+
+
+def _load(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
+    if wanted.idempotency_keys:
+        found = yield fetch("load_jobs_by_idempotency_key", tenant=tenant, keys=sorted(wanted.idempotency_keys))
+        for row in found:
+            job = rows.Job(*row)
+            book.jobs_by_idempotency_key[job.idempotency_key or ""] = job
+    if not wanted.jobs:
+        return
+    found = yield fetch("load_jobs", tenant=tenant, job_ids=sorted(wanted.jobs))
+    for row in found:
+        book.jobs[row[0]] = rows.Job(*row)
+    if wanted.waiters:
+        found = yield fetch("load_waiters", tenant=tenant, keys=sorted(wanted.waiters))
+        for row in found:
+            timer = rows.Timer(*row)
+            book.waiters.setdefault((timer.job_id, timer.name), []).append(timer)
+            wanted.tasks.add((timer.job_id, timer.task_id))
+    if wanted.signals:
+        found = yield fetch("load_signals", tenant=tenant, keys=sorted(wanted.signals))
+        for row in found:
+            signal = rows.Signal(*row)
+            book.signals.setdefault((signal.job_id, signal.name), []).append(signal)
+    if wanted.timers:
+        found = yield fetch("load_timers", tenant=tenant, keys=sorted(wanted.timers))
+        for row in found:
+            timer = rows.Timer(*row)
+            book.timers[(timer.job_id, timer.task_id)] = timer
+    yield from _load_tasks(tenant, wanted, book)
+
+
+def _load_tasks(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
+    jobs = book.jobs
+    whole = {job_id for job_id in wanted.whole_jobs if job_id in jobs}
+    whole |= {job_id for job_id, _ in wanted.failing if job_id in jobs and jobs[job_id].cascades}
+    if whole:
+        found = yield fetch("load_whole_jobs", tenant=tenant, job_ids=sorted(whole))
+        _enter(book, found)
+        found = yield fetch("load_edges", tenant=tenant, job_ids=sorted(whole))
+        for job_id, up, down in found:
+            book.dependants.setdefault((job_id, up), []).append(down)
+            book.dependencies.setdefault((job_id, down), []).append(up)
+    keys = [key for key in wanted.tasks if key[0] not in whole and key[0] in jobs]
+    if keys:
+        ups = [key for key in (wanted.dependants_of | wanted.failing) if key[0] not in whole and key[0] in jobs]
+        found = yield fetch("load_tasks", tenant=tenant, keys=keys, ups=ups)
+        _enter(book, found)
+
+
+def _enter(book: ledger.Ledger, found: list[database.Row]) -> None:
+    for row in found:
+        task = rows.Task(*row)
+        job_id = task.job_id
+        book.tasks.setdefault((job_id, task.task_id), task)
+        if task.ups is not None:
+            ups: list[str] = codec.decode(task.ups) if isinstance(task.ups, str) else task.ups
+            for up in ups:
+                book.dependants.setdefault((job_id, up), []).append(task.task_id)
+
+
+def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any, ...]]]]:
+    """The ledger's changes as rows. The queue and the dead letters follow from how a task stood and stands."""
+    queued: list[tuple[Any, ...]] = []
+    unqueued: list[tuple[Any, ...]] = []
+    new_letters: list[tuple[Any, ...]] = []
+    gone_letters: list[tuple[Any, ...]] = []
+    changed: list[tuple[Any, ...]] = []
+    for (job_id, task_id), t in book.changed_tasks.items():
+        state, was = t.state, t.was
+        if was:
+            changed.append((
+                tenant, job_id, task_id, t.input, state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies,
+                t.resuming, t.skipped_by_dependency, t.output, t.error, t.started_at, t.finished_at, t.ready_at,
+                t.worker, t.token, t.max_attempts, t.timeout_at,
+            ))  # fmt: skip
+        if was == states.PENDING and (state != states.PENDING or t.ready_at != t.was_ready_at):
+            unqueued.append((tenant, t.queue, t.name, -t.priority, t.was_ready_at, job_id, task_id))
+        if state == states.PENDING and (was != states.PENDING or t.ready_at != t.was_ready_at):
+            queued.append((tenant, t.queue, t.name, -t.priority, t.ready_at, job_id, task_id))
+        elif state == states.FAILED and was != states.FAILED:
+            new_letters.append((tenant, job_id, task_id, t.name, t.finished_at))
+        if was == states.FAILED and state != states.FAILED:
+            gone_letters.append((tenant, job_id, task_id))
+    new_jobs = {job.job_id for job in book.new_jobs}
+    return [
+        ("insert_blob", [(tenant, job_id, digest, data) for (job_id, digest), data in book.blobs.items()]),
+        ("insert_job", [(tenant, *_astuple(job)) for job in book.new_jobs]),
+        ("update_job", [
+            (tenant, job.job_id, *_job_changes(job)) for job in book.changed_jobs.values() if job.job_id not in new_jobs
+        ]),
+        ("insert_task", [(tenant, *_astuple(task)[:_TASK_COLUMNS]) for task in book.new_tasks]),
+        ("insert_edge", book.new_edges),
+        ("update_task", changed),
+        ("delete_ready", unqueued),
+        ("insert_ready", queued),
+        ("delete_lease", [(tenant, *lease) for lease in book.dropped_leases]),
+        ("insert_lease", [(tenant, *lease) for lease in book.new_leases]),
+        ("delete_timer", [(tenant, *key) for key in book.dropped_timers if key not in book.new_timers]),
+        ("insert_timer", [(tenant, *_astuple(timer)) for timer in book.new_timers.values()]),
+        ("insert_step", [(tenant, *_astuple(step)) for step in book.new_steps]),
+        ("take_signal", [(tenant, s.job_id, s.name, s.signal_id) for s in book.taken_signals]),
+        ("insert_signal", [(tenant, *_astuple(signal)) for signal in book.new_signals]),
+        ("insert_dead_letter", new_letters),
+        ("delete_dead_letter", gone_letters),
+        ("insert_event", book.events),
+    ]  # fmt: skip

@@ -1,0 +1,348 @@
+"""The library: one object to register functions on, submit jobs with and look at them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+import uuid_utils
+
+from ostinato import builder, errors, functions, options, views
+from ostinato.core import codec, commands, graph, states
+from ostinato.core.retry import Retry
+from ostinato.engine import engine
+from ostinato.store import connect, reads
+
+T = TypeVar("T")
+
+
+class Ostinato:
+    """An application: functions, and the database in which their jobs run.
+
+    Use it as `async with app:`; it then runs tasks in this process unless `EngineOptions(work=False)`.
+    """
+
+    def __init__(
+        self, url: str | None = None, *, tenant: str = "default", options: options.EngineOptions | None = None
+    ) -> None:
+        self.url = url or connect.default_url()
+        self.tenant = graph.check_id(tenant, "tenant")
+        self.options = options or _default_options()
+        self.functions: dict[str, functions.Function] = {}
+        self._engine: engine.Engine | None = None
+        connect.connect(self.url)  # refuse a bad URL here, where it was written
+
+    # --- functions -------------------------------------------------------------------------------------------
+
+    @overload
+    def function(self, name: Callable[..., Any], /) -> functions.Function: ...
+    @overload
+    def function(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        retry: Retry | None = None,
+        timeout: float | None = None,
+        queue: str = "default",
+    ) -> Callable[[Callable[..., Any]], functions.Function]: ...
+    def function(
+        self, name: Any = None, /, *, retry: Retry | None = None, timeout: float | None = None, queue: str = "default"
+    ) -> Any:
+        """Register a function under a name (its own, if none is given)."""
+        if callable(name):
+            return self.function()(name)
+
+        def register(code: Callable[..., Any]) -> functions.Function:
+            chosen = name or getattr(code, "__name__", "")
+            if chosen in self.functions:
+                raise errors.InvalidInput(f"there is already a function {chosen!r}: give this one another name")
+            made = functions.Function(
+                chosen, code, retry=retry or self.options.default_retry, timeout=timeout, queue=queue
+            )
+            self.functions[chosen] = made
+            return made
+
+        return register
+
+    def graph(self, name: str, **settings: Any) -> builder.Graph:
+        """A builder for people who prefer code to JSON."""
+        return builder.Graph(name, **settings)
+
+    # --- life ------------------------------------------------------------------------------------------------
+
+    async def start(self, *, migrate: bool = True) -> None:
+        if self._engine is not None:
+            raise errors.NotPossible("this application is already open")
+        made = engine.Engine(self.url, self.tenant, self.functions, self.options)
+        await made.start(migrate=migrate)
+        self._engine = made
+
+    def attach(self, running: engine.Engine) -> None:
+        """Use an engine that somebody else has started (the test kit does)."""
+        self._engine = running
+
+    def detach(self) -> None:
+        """Let go of the engine without stopping it."""
+        self._engine = None
+
+    async def stop(self) -> None:
+        if self._engine is not None:
+            running, self._engine = self._engine, None
+            await running.stop()
+
+    async def __aenter__(self) -> Ostinato:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def run(self, main: Callable[[], Coroutine[Any, Any, T]] | Coroutine[Any, Any, T]) -> T:
+        """The door for code that is not async: open the application, run `main`, close it again."""
+
+        async def inside() -> T:
+            async with self:
+                return await (main() if callable(main) else main)
+
+        return asyncio.run(inside())
+
+    @property
+    def engine(self) -> engine.Engine:
+        if self._engine is None:
+            raise errors.NotRunning()
+        return self._engine
+
+    # --- producing -------------------------------------------------------------------------------------------
+
+    async def submit(self, job: Any, /, **overrides: Any) -> Job:
+        """Submit one job: a document (a dict or JSON text), or a graph from `app.graph`. Durable when this returns."""
+        return (await self.submit_many([job], **overrides))[0]
+
+    async def submit_many(self, jobs: Sequence[Any], /, **overrides: Any) -> list[Job]:
+        """Submit many jobs. Each is checked before any is entered, so that a bad one changes nothing."""
+        running = self.engine
+        specs = [graph.read_job(_document(job, overrides)) for job in jobs]
+        batch: list[commands.Submit] = []
+        for spec in specs:
+            if len(spec.tasks) > self.options.max_tasks:
+                raise errors.InvalidGraph(
+                    f"the job has {len(spec.tasks):,} tasks and the limit is {self.options.max_tasks:,}", field="tasks"
+                )
+            await running.check_functions(spec.tasks)
+            job_id = spec.job_id or str(uuid_utils.uuid7())
+            batch.append(commands.Submit(job_id, spec, running.encode_inputs(spec.tasks)))
+        answers = await asyncio.gather(*[running.execute(command) for command in batch])
+        return [Job(self, answer.job_id, created=answer.created) for answer in answers]
+
+    async def submit_task(
+        self, name: str | functions.Function, /, *, submit: Mapping[str, Any] | None = None, **given: Any
+    ) -> Job:
+        """Submit a standalone task: no graph to write. `submit` holds settings of the task, such as its retry."""
+        called = name.name if isinstance(name, functions.Function) else name
+        task = {"taskId": "task", "name": called, "input": given} | dict(submit or {})
+        return await self.submit({"name": called, "tasks": [task]})
+
+    async def plan(self, job: Any, /) -> graph.Plan:
+        """Levels, critical path and warnings of a graph, without running it."""
+        defaults = {name: (f.retry, f.timeout) for name, f in self.functions.items()}
+        return graph.plan(graph.read_job(_document(job, {})), defaults)
+
+    async def signal(
+        self,
+        job_id: str,
+        name: str,
+        payload: Any = None,
+        *,
+        signal_id: str | None = None,
+        actor: str | None = None,
+    ) -> bool:
+        """Send a signal to a job; True if a task was waiting for it, False if it is kept for the next one that asks.
+
+        With a `signal_id` of your own it can be sent again after a failure without arriving twice.
+        """
+        if signal_id is not None:
+            graph.check_id(signal_id, "signal_id")
+        graph.check_id(name, "the name of a signal")
+        data = codec.encode(payload, "the payload of the signal", self.options.max_payload_bytes)
+        command = commands.SendSignal(job_id, name, signal_id or str(uuid_utils.uuid7()), data, actor)
+        return await self.engine.execute(command)
+
+    # --- finding ---------------------------------------------------------------------------------------------
+
+    async def job(self, job_id: str) -> Job:
+        """Find a job again, from any process."""
+        await self.engine.store.job(self.tenant, job_id)
+        return Job(self, job_id)
+
+    async def jobs(
+        self, *, most: int = 50, before: Job | tuple[int, str] | None = None, **filters: Any
+    ) -> list[views.JobView]:
+        """Jobs, newest first, by state, name, correlation_id or request_id."""
+        if isinstance(before, Job):
+            row = await self.engine.store.job(self.tenant, before.job_id)
+            before = (row.created_at, row.job_id)
+        if filters.get("state") is not None and filters["state"] not in states.JOB_STATES:
+            raise errors.InvalidInput(f"state must be one of {', '.join(states.JOB_STATES)}", field="state")
+        found = await self.engine.store.jobs(self.tenant, before=before, most=most, **filters)
+        return [views.job_view(row) for row in found]
+
+    async def dead_letters(self, **filters: Any) -> list[reads.DeadLetter]:
+        """Tasks that failed for good, newest first, by name or job_id."""
+        return await self.engine.store.dead_letters(self.tenant, **filters)
+
+    async def redrive(self, letters: Sequence[tuple[str, str]], *, actor: str | None = None) -> int:
+        """Run dead letters, given as (job id, task id), again: same policy, same history, all their attempts."""
+        by_job: dict[str, list[str]] = {}
+        for job_id, task_id in letters:
+            by_job.setdefault(job_id, []).append(task_id)
+        batch = [commands.RetryTasks(job_id, task_ids, actor=actor) for job_id, task_ids in by_job.items()]
+        answers = await asyncio.gather(*[self.engine.execute(command) for command in batch])
+        return sum(len(answer) for answer in answers)
+
+    async def events(self, *, cursor: str | None = None, most: int = 1000) -> list[reads.FeedEvent]:
+        """Events of all jobs in the order of their commits, after a cursor. None is ever skipped."""
+        return await self.engine.store.feed(self.tenant, cursor, most)
+
+    async def tail(self, *, cursor: str | None = None) -> AsyncIterator[reads.FeedEvent]:
+        """Events of all jobs as they happen, from a cursor on (or from now on)."""
+        target = self.engine.store
+        at = cursor if cursor is not None else await target.feed_end()
+        while True:
+            found = await target.feed(self.tenant, at)
+            for item in found:
+                at = item.cursor
+                yield item
+            if not found:
+                await asyncio.sleep(min(self.options.poll_seconds, 0.05))
+
+    async def set_retention(self, seconds: float | None) -> None:
+        """How long this tenant keeps finished jobs; None goes back to the engine's setting."""
+        if seconds is not None:
+            graph.check_seconds(seconds, "retention")
+        await self.engine.store.set_retention(self.tenant, seconds)
+
+    async def prune(self) -> int:
+        """Remove finished jobs that are older than the retention, now; how many there were."""
+        removed = 0
+        while count := await self.engine.store.prune(self.tenant, self.options.retention_seconds):
+            removed += count
+        return removed
+
+
+class Job:
+    """A handle on a job: cheap, and good from any process that uses the same database."""
+
+    def __init__(self, app: Ostinato, job_id: str, *, created: bool = False) -> None:
+        self._app = app
+        self.job_id = job_id
+        self.created = created
+        """False if the idempotency key found a job that was there before."""
+
+    def __repr__(self) -> str:
+        return f"<Job {self.job_id}>"
+
+    async def result(self, timeout: float | None = None) -> dict[str, Any]:
+        """Wait for the end; the outputs by task id, or JobFailed with what failed and why."""
+        running = self._app.engine
+        row, outputs = await running.wait_for_result(self.job_id, timeout, look_first=not self.created)
+        if row.state == states.COMPLETED:
+            return outputs
+        failures = await running.store.failures(self._app.tenant, self.job_id)
+        raise views.job_error(row, failures)
+
+    async def outputs(self) -> dict[str, Any]:
+        """The outputs of the tasks that have completed so far."""
+        return await self._app.engine.store.outputs(self._app.tenant, self.job_id)
+
+    async def info(self) -> views.JobView:
+        return views.job_view(await self._app.engine.store.job(self._app.tenant, self.job_id))
+
+    async def tasks(self, *, state: str | None = None, after: int = -1, most: int = 1000) -> list[views.TaskView]:
+        """Tasks in the producer's order; `after` is the position of the last one of the page before."""
+        found = await self._app.engine.store.tasks(self._app.tenant, self.job_id, state=state, after=after, most=most)
+        return [views.task_view(row) for row in found]
+
+    async def task(self, task_id: str) -> views.TaskDetail:
+        """One task with its attempts and steps."""
+        return await views.task_detail(self._app.engine.store, self._app.tenant, self.job_id, task_id)
+
+    async def events(self, *, task_id: str | None = None, after: int = 0, most: int = 1000) -> list[views.EventView]:
+        """The stream of this job, from a sequence number on."""
+        target = self._app.engine.store
+        row = await target.job(self._app.tenant, self.job_id)
+        found = await target.events(self._app.tenant, self.job_id, task_id=task_id, after=after, most=most)
+        return [views.event_view(event, row.correlation_id) for event in found]
+
+    async def add_tasks(self, tasks: Sequence[Any], *, actor: str | None = None) -> list[str]:
+        """Let the running job grow: all of the tasks or none of them."""
+        running = self._app.engine
+        specs, inputs = running.prepare_tasks(self.job_id, tasks)
+        await running.check_functions(specs)
+        return await running.execute(commands.AddTasks(self.job_id, specs, inputs, actor=actor))
+
+    async def signal(self, name: str, payload: Any = None) -> bool:
+        return await self._app.signal(self.job_id, name, payload)
+
+    async def cancel(self, reason: str | None = None, *, actor: str | None = None) -> str:
+        """Stop the job. The answer says who won: `cancelled`, or the state in which it had already ended."""
+        return await self._app.engine.execute(commands.CancelJob(self.job_id, reason, actor))
+
+    async def cancel_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
+        return await self._app.engine.execute(commands.CancelTask(self.job_id, task_id, reason, actor))
+
+    async def skip_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
+        """Go on without this task."""
+        return await self._app.engine.execute(commands.SkipTask(self.job_id, task_id, reason, actor))
+
+    async def retry_task(
+        self, task_id: str, *, input: Mapping[str, Any] | None = None, actor: str | None = None
+    ) -> None:
+        """Run one task again, with all its attempts, and with another input if given."""
+        inputs = {} if input is None else self._inputs({task_id: input})
+        await self._app.engine.execute(commands.RetryTasks(self.job_id, [task_id], inputs, actor))
+
+    async def resume(
+        self,
+        *,
+        inputs: Mapping[str, Mapping[str, Any]] | None = None,
+        deadline: float | None = None,
+        dry_run: bool = False,
+        actor: str | None = None,
+    ) -> commands.ResumePlan:
+        """Re-run what failed, and nothing that completed. With `dry_run`, only say what that would be."""
+        encoded = self._inputs(inputs or {})
+        if deadline is not None:
+            graph.check_seconds(deadline, "deadline")
+        return await self._app.engine.execute(commands.Resume(self.job_id, encoded, deadline, dry_run, actor))
+
+    def _inputs(self, inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
+        limit = self._app.options.max_payload_bytes
+        encoded = {t: codec.encode(value, f"the input of task {t!r}", limit) for t, value in inputs.items()}
+        for task_id, data in encoded.items():
+            if not data.startswith(b"{"):
+                raise errors.InvalidInput(f"the input of task {task_id!r} must be an object", field="inputs")
+        return encoded
+
+
+def _default_options() -> options.EngineOptions:
+    return options.EngineOptions()
+
+
+def _document(job: Any, overrides: Mapping[str, Any]) -> Any:
+    if isinstance(job, builder.Graph):
+        job = job.document()
+    elif isinstance(job, (str, bytes)):
+        job = codec.parse(job, "the job")
+    if overrides:
+        job = {**job, **{_camel(name): value for name, value in overrides.items()}}
+    return job
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)

@@ -1,0 +1,220 @@
+"""The audit: proves, on a live database, that the rows are the fold of the events and that the invariants hold.
+
+Each job is read on one snapshot, so it may run beside workers. The names of the invariants: I1 entered once, I2 nothing
+stuck, I3 fired once, I4 outputs never change, I5 nothing runs after it completed, I7 no gaps, I8 rows = fold(events),
+I10 legal moves only, I11 timers never early, I12 attempts within the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from ostinato.core import codec, commands, events, fold, ledger, rows, states
+from ostinato.store import database, reads, store
+from ostinato.store.database import fetch
+
+PAGE = 5_000
+
+
+class Problem(msgspec.Struct, frozen=True, rename="camel"):
+    invariant: str
+    tenant: str
+    job_id: str
+    task_id: str | None
+    message: str
+
+
+class Report(msgspec.Struct, rename="camel"):
+    jobs: int = 0
+    tasks: int = 0
+    events: int = 0
+    problems: list[Problem] = msgspec.field(default_factory=lambda: list[Problem]())
+
+
+class _Snapshot(msgspec.Struct):
+    job: rows.Job
+    tasks: dict[str, rows.Task]
+    edges: dict[str, list[str]]
+    folded: fold.FoldedJob
+    ready: set[tuple[str, int]]
+    timers: dict[str, rows.Timer]
+    letters: set[str]
+    steps: set[tuple[str, str]]
+    leased: dict[str, set[str]]
+
+
+async def audit(target: store.Store, tenant: str | None = None) -> Report:
+    """Look at every job of one tenant, or of all of them."""
+    report = Report()
+    for owner in [tenant] if tenant is not None else await target.tenants():
+        after = ""
+        while page := await target.job_ids(owner, after, 200):
+            for job_id in page:
+                await _audit_job(target, owner, job_id, report)
+            after = page[-1]
+    return report
+
+
+async def _audit_job(target: store.Store, tenant: str, job_id: str, report: Report) -> None:
+    snapshot = await target.db.read(lambda: _read(tenant, job_id))
+    if snapshot is None:
+        return  # pruned meanwhile
+    report.jobs += 1
+    report.tasks += len(snapshot.tasks)
+    report.events += snapshot.folded.last_seq
+    for invariant, task_id, message in _problems(snapshot):
+        report.problems.append(Problem(invariant, tenant, job_id, task_id, message))
+
+
+def _read(tenant: str, job_id: str) -> database.Script[_Snapshot | None]:
+    found = yield fetch("read_job", tenant=tenant, job_id=job_id)
+    if not found:
+        return None
+    job = rows.Job(*found[0])
+    tasks: dict[str, rows.Task] = {}
+    after = -1
+    while page := (yield fetch("list_tasks", tenant=tenant, job_id=job_id, state=None, after=after, most=PAGE)):
+        for row in page:
+            task = rows.Task(*row)
+            tasks[task.task_id] = task
+            after = task.position
+    edges: dict[str, list[str]] = {}
+    for up, down in (yield fetch("read_edges", tenant=tenant, job_id=job_id)):
+        edges.setdefault(down, []).append(up)
+    stream = yield from _stream(tenant, job_id)
+    ready = {(row[0], row[1]) for row in (yield fetch("audit_ready", tenant=tenant, job_id=job_id))}
+    timers = {row[1]: rows.Timer(*row) for row in (yield fetch("audit_timers", tenant=tenant, job_id=job_id))}
+    letters = {row[0] for row in (yield fetch("audit_dead_letters", tenant=tenant, job_id=job_id))}
+    steps = {(row[0], row[1]) for row in (yield fetch("audit_steps", tenant=tenant, job_id=job_id))}
+    leased: dict[str, set[str]] = {}
+    if any(task.state == states.PROCESSING for task in tasks.values()):
+        for token, held in (yield fetch("audit_leases", tenant=tenant)):
+            leased[token] = {task_id for holder, task_id in codec.decode(held) if holder == job_id}
+    return _Snapshot(job, tasks, edges, fold.fold(stream), ready, timers, letters, steps, leased)
+
+
+def _stream(tenant: str, job_id: str) -> database.Script[list[events.Event]]:
+    stream: list[events.Event] = []
+    after = 0
+    while page := (yield fetch("list_events", tenant=tenant, job_id=job_id, task_id=None, after=after, most=PAGE)):
+        for job, seq, kind, task_id, attempt, at, data in page:
+            data = yield from reads.resolve(tenant, job_id, data)
+            stream.append(events.Event(job, seq, kind, task_id, attempt, at, data))
+            after = seq
+    return stream
+
+
+Found = tuple[str, str | None, str]
+
+
+def _problems(snapshot: _Snapshot) -> Iterator[Found]:
+    for broken in snapshot.folded.broken:
+        yield broken.invariant, broken.task_id, broken.message
+    yield from _job_problems(snapshot)
+    for task in snapshot.tasks.values():
+        yield from _task_problems(snapshot, task)
+        yield from _place_problems(snapshot, task)
+    yield from _stray_rows(snapshot)
+
+
+def _job_problems(snapshot: _Snapshot) -> Iterator[Found]:
+    job, folded = snapshot.job, snapshot.folded
+    if job.last_seq != folded.last_seq:
+        yield "I7", None, f"the row says {job.last_seq} events and there are {folded.last_seq}"
+    if job.state != folded.state:
+        yield "I8", None, f"the row says {job.state} and the events say {folded.state}"
+    if (job.failure_detected_at is not None) != folded.failure_detected:
+        yield "I8", None, "the row and the events disagree about whether a failure was detected"
+    if snapshot.tasks.keys() != folded.tasks.keys():
+        yield "I8", None, "the rows and the events disagree about which tasks there are"
+    counted = _count(snapshot.tasks)
+    for name, count in counted.items():
+        if getattr(job, name) != count:
+            yield "I8", None, f"the counter {name} is {getattr(job, name)} and there are {count}"
+    if job.state == states.RUNNING and counted["active"] == 0:
+        yield "I2", None, "the job is running and nothing in it can run"
+    if job.state in states.JOB_ENDED and counted["active"]:
+        yield "I2", None, f"the job is {job.state} and {counted['active']} of its tasks are still active"
+
+
+def _count(tasks: dict[str, rows.Task]) -> dict[str, int]:
+    names = ("total", "blocked", "active", "completed", "failed", "tolerated", "skipped", "cancelled")
+    counts: dict[str, int] = dict.fromkeys(names, 0)
+    for task in tasks.values():
+        counts["total"] += 1
+        if task.state in states.TASK_ACTIVE:
+            counts["active"] += 1
+        elif task.state == states.FAILED:
+            counts["tolerated" if task.optional else "failed"] += 1
+        else:
+            counts[task.state] += 1
+    return counts
+
+
+def _task_problems(snapshot: _Snapshot, task: rows.Task) -> Iterator[Found]:
+    told = snapshot.folded.tasks.get(task.task_id)
+    if told is None:
+        return
+    if (task.state, task.attempt) != (told.state, told.attempt):
+        yield (
+            "I8",
+            task.task_id,
+            f"the row says {task.state}, attempt {task.attempt}; the events {told.state}, attempt {told.attempt}",
+        )
+    ups = snapshot.edges.get(task.task_id, [])
+    if sorted(ups) != sorted(told.depends_on) or len(ups) != task.dependencies:
+        yield "I8", task.task_id, "the rows and the events disagree about its dependencies"
+    if task.state == states.COMPLETED and _shown(task.output) != told.output:
+        yield "I4", task.task_id, "the output in the row is not the one that was recorded"
+    if task.state == states.BLOCKED:
+        open_ones = sum(not _satisfied(snapshot.tasks[up], task) for up in ups if up in snapshot.tasks)
+        if open_ones != task.open_dependencies or open_ones == 0:
+            yield "I8", task.task_id, f"it counts {task.open_dependencies} open dependencies and has {open_ones}"
+    if task.attempt - task.attempt_base > max(task.max_attempts, 1):
+        yield "I12", task.task_id, f"it used {task.attempt - task.attempt_base} of {task.max_attempts} attempts"
+    recorded = {key for owner, key in snapshot.steps if owner == task.task_id}
+    if recorded != told.steps:
+        yield "I8", task.task_id, "the rows and the events disagree about its finished steps"
+
+
+def _satisfied(dependency: rows.Task, task: rows.Task) -> bool:
+    outcome = commands.outcome_of(dependency)
+    return outcome == "ok" or (outcome == "failed" and task.policy == "run")
+
+
+def _shown(output: bytes | None) -> Any:
+    if output is None:
+        return None
+    if output.startswith(ledger.BLOB_MARK):
+        return {"$blob": output[1:].hex()}
+    return codec.decode(output)
+
+
+def _place_problems(snapshot: _Snapshot, task: rows.Task) -> Iterator[Found]:
+    """A pending task is queued, a processing one leased, a waiting one has its timer; otherwise nobody comes for it."""
+    queued = (task.task_id, task.ready_at) in snapshot.ready
+    if queued != (task.state == states.PENDING):
+        yield "I2", task.task_id, f"it is {task.state} and {'in' if queued else 'not in'} the queue"
+    if task.state == states.PROCESSING and task.task_id not in snapshot.leased.get(task.token or "", ()):
+        yield "I2", task.task_id, "it is processing and no worker's claim covers it"
+    if (task.task_id in snapshot.timers) != (task.state == states.WAITING):
+        yield (
+            "I2",
+            task.task_id,
+            f"it is {task.state} and its timer {'is' if task.state != 'waiting' else 'is not'} set",
+        )
+    if (task.task_id in snapshot.letters) != (task.state == states.FAILED):
+        yield "I8", task.task_id, f"it is {task.state} and its dead letter does not say so"
+
+
+def _stray_rows(snapshot: _Snapshot) -> Iterator[Found]:
+    strays = {owner for owner, _ in snapshot.ready} | snapshot.timers.keys() | snapshot.letters
+    for task_id in sorted(strays - snapshot.tasks.keys() - {""}):
+        yield "I8", task_id, "something is queued, timed or listed for a task that does not exist"
+    deadline_set = "" in snapshot.timers
+    wanted = snapshot.job.deadline_at is not None and snapshot.job.state == states.RUNNING
+    if deadline_set != wanted:
+        yield "I2", None, "the deadline of the job and its timer disagree"

@@ -1,0 +1,256 @@
+"""What a running function sees, and how it reaches the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from ostinato import errors
+from ostinato.core import codec, commands, graph, rows
+
+READ_AHEAD = 64
+"""Outputs of up to this many dependencies are read before a function that uses them starts; the rest on demand."""
+
+logger = logging.getLogger("ostinato.task")
+
+
+class Suspended(BaseException):
+    """The function is to be left now and entered again later. Let it pass: do not catch BaseException in a function."""
+
+    def __init__(self, command: commands.Suspend) -> None:
+        super().__init__("this function is waiting durably; let this exception pass through your code")
+        self.command = command
+
+
+class Services(Protocol):
+    """What the context needs of the engine."""
+
+    tenant: str
+    max_payload_bytes: int
+
+    async def execute(self, command: commands.Command, /) -> Any: ...
+    async def read_steps(self, key: rows.TaskKey, /) -> dict[str, bytes]: ...
+    async def read_outputs(self, key: rows.TaskKey, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
+    def read_outputs_now(self, key: rows.TaskKey, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
+    async def read_payload(self, job_id: str, stored: bytes, /) -> bytes: ...
+    def prepare_tasks(self, job_id: str, documents: Sequence[Any], /) -> tuple[list[graph.TaskSpec], list[bytes]]: ...
+
+
+class DependencyOutputs(Mapping[str, Any]):
+    """The outputs of the tasks that this one depends on, by task id. Each is read when it is first asked for.
+
+    A failed optional dependency gives `{"error": {...}}`, a skipped one None. `await ctx.dependency_outputs.load(...)`
+    reads many at once without blocking; iterating reads them all.
+    """
+
+    def __init__(self, services: Services, lease: rows.Lease) -> None:
+        self._services = services
+        self._lease = lease
+        self._known: dict[str, Any] = {}
+        self._complete = lease.dependencies == 0
+
+    async def load(self, *task_ids: str) -> dict[str, Any]:
+        """Read the named outputs, or all of them."""
+        if not self._complete:
+            found = await self._services.read_outputs(self._lease.key, list(task_ids) or None)
+            self._known |= found
+            self._complete = not task_ids
+        return {task_id: self._known[task_id] for task_id in task_ids} if task_ids else dict(self._known)
+
+    def __getitem__(self, task_id: str) -> Any:
+        if task_id not in self._known and not self._complete:
+            self._known |= self._services.read_outputs_now(self._lease.key, [task_id])
+        return self._known[task_id]
+
+    def __iter__(self) -> Iterator[str]:
+        if not self._complete:
+            self._known = self._services.read_outputs_now(self._lease.key, None)
+            self._complete = True
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return self._lease.dependencies
+
+
+class Context:
+    """Given to a function as its parameter `ctx`."""
+
+    def __init__(self, services: Services, lease: rows.Lease) -> None:
+        self._services = services
+        self._lease = lease
+        self._steps: dict[str, bytes] | None = {} if lease.fresh else None
+        self._uses: dict[str, int] = {}
+        self._input: dict[str, Any] = {}
+        self.dependency_outputs = DependencyOutputs(services, lease)
+        self.cancelled = False
+        """True once the task was cancelled or its lease lost; an async function is also interrupted."""
+
+    @property
+    def job_id(self) -> str:
+        return self._lease.job_id
+
+    @property
+    def task_id(self) -> str:
+        return self._lease.task_id
+
+    @property
+    def attempt(self) -> int:
+        return self._lease.attempt
+
+    @property
+    def input(self) -> dict[str, Any]:
+        return self._input
+
+    @property
+    def correlation_id(self) -> str:
+        return self._lease.correlation_id
+
+    @property
+    def request_id(self) -> str | None:
+        return self._lease.request_id
+
+    @property
+    def tenant(self) -> str:
+        return self._services.tenant
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt of this task: give it to outside systems, so that they do things once."""
+        return f"{self._lease.job_id}:{self._lease.task_id}"
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        about = {"tenant": self.tenant, "job_id": self.job_id, "task_id": self.task_id, "attempt": self.attempt}
+        return logging.LoggerAdapter(logger, about)
+
+    async def step(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call `function` and record its result; a later attempt gets the recorded result without calling it again.
+
+        Steps with the same name are told apart by their order: keep that order the same on every run.
+        """
+        key = self._next_key(name)
+        recorded = await self._recorded(key)
+        if recorded is not None:
+            return codec.decode(recorded)
+        if inspect.iscoroutinefunction(function):
+            result = await function(*args, **kwargs)
+        else:
+            result = await asyncio.to_thread(function, *args, **kwargs)
+            if inspect.isawaitable(result):
+                result = await result
+        what = f"the result of step {name!r}"
+        output = codec.encode(result, what, self._services.max_payload_bytes)
+        await self._services.execute(commands.RecordStep(self._lease, key, output))
+        self._remember(key, output)
+        return codec.decode(output)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait durably, without holding a slot or memory. The function is entered again afterwards."""
+        graph.check_seconds(seconds, "seconds")
+        key = self._next_key("sleep")
+        if await self._recorded(key) is None:
+            raise Suspended(commands.Suspend(self._lease, "sleep", key, seconds=seconds))
+
+    async def wait_for(self, name: str, timeout: float | None = None) -> Any:
+        """Wait durably for a signal sent to this job, and return its payload. Raises SignalTimeout."""
+        graph.check_id(name, "the name of a signal")
+        if timeout is not None:
+            graph.check_seconds(timeout, "timeout")
+        key = self._next_key(f"wait:{name}")
+        recorded = await self._recorded(key)
+        if recorded is None:
+            raise Suspended(commands.Suspend(self._lease, "wait", key, name=name, seconds=timeout))
+        outcome = codec.decode(recorded)
+        if "timedOut" in outcome:
+            raise errors.SignalTimeout(f"the signal {name!r} did not arrive in time")
+        if "blob" in outcome:
+            return codec.decode(
+                await self._services.read_payload(self.job_id, b"\x00" + bytes.fromhex(outcome["blob"]))
+            )
+        return outcome["value"]
+
+    async def add_tasks(self, tasks: Sequence[Any]) -> list[str]:
+        """Let this job grow. The same call on a later attempt adds nothing twice."""
+        key = self._next_key("add_tasks")
+        recorded = await self._recorded(key)
+        if recorded is not None:
+            return codec.decode(recorded)
+        specs, inputs = self._services.prepare_tasks(self.job_id, tasks)
+        added = await self._services.execute(commands.AddTasks(self.job_id, specs, inputs, self._lease, key))
+        self._remember(key, codec.encode(added))
+        return added
+
+    async def heartbeat(self) -> None:
+        """Give others a turn, and leave here if the task was cancelled meanwhile."""
+        await asyncio.sleep(0)
+        if self.cancelled:
+            raise errors.LeaseLost()
+
+    async def prepare(self, reads_outputs: bool) -> dict[str, Any]:
+        """Read what the function will want at once; the worker calls this before the function."""
+        lease = self._lease
+        data = lease.input
+        if data != codec.EMPTY_OBJECT:
+            if data.startswith(b"\x00"):
+                data = await self._services.read_payload(lease.job_id, data)
+            self._input = codec.decode(data)
+        if reads_outputs and 0 < lease.dependencies <= READ_AHEAD:
+            await self.dependency_outputs.load()
+        return self._input
+
+    def _next_key(self, name: str) -> str:
+        graph.check_name(name, "the name of a step")
+        count = self._uses[name] = self._uses.get(name, 0) + 1
+        return name if count == 1 else f"{name}#{count}"
+
+    async def _recorded(self, key: str) -> bytes | None:
+        if self._steps is None:
+            self._steps = await self._services.read_steps(self._lease.key)
+        return self._steps.get(key)
+
+    def _remember(self, key: str, output: bytes) -> None:
+        if self._steps is not None:
+            self._steps[key] = output
+
+
+class SyncContext:
+    """The context for a plain `def` function, which runs in a thread: the same names, with calls that block."""
+
+    def __init__(self, ctx: Context, loop: asyncio.AbstractEventLoop) -> None:
+        self._ctx = ctx
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ctx, name)
+
+    def step(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return self._wait(self._ctx.step(name, function, *args, **kwargs))
+
+    def sleep(self, seconds: float) -> None:
+        self._wait(self._ctx.sleep(seconds))
+
+    def wait_for(self, name: str, timeout: float | None = None) -> Any:
+        return self._wait(self._ctx.wait_for(name, timeout))
+
+    def add_tasks(self, tasks: Sequence[Any]) -> list[str]:
+        return self._wait(self._ctx.add_tasks(tasks))
+
+    def heartbeat(self) -> None:
+        if self._ctx.cancelled:
+            raise errors.LeaseLost()
+
+    def _wait(self, call: Coroutine[Any, Any, Any]) -> Any:
+        # Suspended is a BaseException, which would stop the event loop if it left a task: carry it as a value.
+        async def carry() -> tuple[Any, Suspended | None]:
+            try:
+                return await call, None
+            except Suspended as suspended:
+                return None, suspended
+
+        result, suspended = asyncio.run_coroutine_threadsafe(carry(), self._loop).result()
+        if suspended is not None:
+            raise suspended
+        return result

@@ -1,0 +1,1 @@
+"""The loops: committing, working, heartbeats, timers, taking over from the dead."""

@@ -1,0 +1,180 @@
+"""Natural group commit: callers hand in commands, and while one transaction is being synced the next batch gathers.
+
+An idle system commits at once; a busy one shares each sync among hundreds of tasks. Completing tasks and claiming the
+next ones happen in the same transaction, so a chain costs one commit for each link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ostinato import errors
+from ostinato.core import commands, rows
+from ostinato.store import store
+
+MAX_BATCH = 2_000
+LONGEST_PAUSE = 5.0
+
+log = logging.getLogger("ostinato")
+
+
+class Report(commands.Command, Protocol):
+    """What a worker says of a lease that it holds."""
+
+    @property
+    def lease(self) -> rows.Lease: ...
+
+
+class Claimer(Protocol):
+    """Who wants tasks: the worker of this process."""
+
+    def next_claim(self) -> commands.Claim | None: ...
+    def claim_failed(self, claim: commands.Claim) -> None: ...
+    def reported(self, reports: list[Report]) -> None: ...
+    def deliver(self, leases: list[rows.Lease], revoked: list[tuple[rows.TaskKey, str]]) -> None: ...
+
+
+class Committer:
+    def __init__(
+        self, tenant: str, target: store.Store, on_commit: Callable[[store.Outcome], None] = lambda _: None
+    ) -> None:
+        self.tenant = tenant
+        self._store = target
+        self._on_commit = on_commit
+        self._waiting: list[tuple[commands.Command, asyncio.Future[Any]]] = []
+        self._reports: list[Report] = []
+        self._wake = asyncio.Event()
+        self._claim_wanted = False
+        self._loop: asyncio.Task[None] | None = None
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self.claimer: Claimer | None = None
+
+    def start(self) -> None:
+        self._loop = asyncio.create_task(self._run(), name="ostinato-committer")
+
+    async def stop(self) -> None:
+        """Commit what was handed in, then stop."""
+        if self._loop is not None:
+            await self._drained()
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)
+            self._loop = None
+        for _, future in self._waiting:
+            if not future.done():
+                future.set_exception(errors.NotRunning())
+
+    async def kill(self) -> None:
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)
+            self._loop = None
+
+    @property
+    def idle(self) -> bool:
+        return self._quiet.is_set()
+
+    def check(self) -> None:
+        """Raise what the loop died of, if it did."""
+        if self._loop is not None and self._loop.done() and not self._loop.cancelled():
+            error = self._loop.exception()
+            if error is not None:
+                raise error
+
+    async def _drained(self) -> None:
+        loop = self._loop
+        if loop is not None:
+            quiet = asyncio.ensure_future(self._quiet.wait())
+            await asyncio.wait([loop, quiet], return_when=asyncio.FIRST_COMPLETED)
+            quiet.cancel()
+
+    async def execute(self, command: commands.Command) -> Any:
+        """Hand in a command and wait for its answer; it is durable when the answer is there."""
+        self._check_open()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append((command, future))
+        self._quiet.clear()
+        self._wake.set()
+        return await future
+
+    def post(self, report: Report) -> None:
+        """Hand in a worker's report. It is tried until the database takes it; nobody waits for the answer."""
+        self._check_open()
+        self._reports.append(report)
+        self._quiet.clear()
+        self._wake.set()
+
+    def want_claim(self) -> None:
+        """Look for work, even if there is nothing else to commit."""
+        self._claim_wanted = True
+        self._quiet.clear()
+        self._wake.set()
+
+    def _check_open(self) -> None:
+        if self._loop is None:
+            raise errors.NotRunning()
+
+    async def _run(self) -> None:
+        pause = 0.05
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(0)  # let what is ready to finish join this batch
+            self._wake.clear()
+            try:
+                await self.run_once()
+                pause = 0.05
+            except errors.DatabaseError as error:
+                log.warning("the database did not take a batch, trying again in %.2f s: %s", pause, error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+                self._wake.set()
+            if not self._wake.is_set():
+                self._quiet.set()
+
+    async def run_once(self) -> store.Outcome | None:
+        """One transaction: everything handed in so far (up to a bound) and a claim. None if there was nothing to do."""
+        waiting, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
+        reports, self._reports = self._reports[:MAX_BATCH], self._reports[MAX_BATCH:]
+        if self._waiting or self._reports:
+            self._wake.set()
+        claim = None if self.claimer is None else self.claimer.next_claim()
+        claim_wanted, self._claim_wanted = self._claim_wanted, False
+        batch = [*reports, *[command for command, _ in waiting]]
+        if not batch and not (claim is not None and claim_wanted):
+            return None
+        try:
+            outcome = await self._store.execute(self.tenant, batch, claim)
+        except BaseException as error:
+            # Callers are told; reports of the worker are kept for the next try.
+            self._reports = reports + self._reports
+            if self.claimer is not None and claim is not None:
+                self.claimer.claim_failed(claim)
+            for _, future in waiting:
+                if not future.done():
+                    future.set_exception(error)
+            raise
+        self._answer(reports, waiting, outcome.answers)
+        if self.claimer is not None:
+            self.claimer.reported(reports)
+            self.claimer.deliver(outcome.leases, outcome.revoked)
+        self._on_commit(outcome)
+        return outcome
+
+    @staticmethod
+    def _answer(
+        reports: list[Report], waiting: list[tuple[commands.Command, asyncio.Future[Any]]], answers: list[Any]
+    ) -> None:
+        for report, answer in zip(reports, answers, strict=False):
+            if isinstance(answer, store.Refused):
+                level = logging.INFO if isinstance(answer.error, errors.LeaseLost) else logging.ERROR
+                log.log(level, "%s was not recorded: %s", type(report).__name__, answer.error)
+        for (_, future), answer in zip(waiting, answers[len(reports) :], strict=True):
+            if future.done():
+                continue
+            if isinstance(answer, store.Refused):
+                future.set_exception(answer.error)
+            else:
+                future.set_result(answer)

@@ -1,0 +1,288 @@
+"""One engine in one process: the committer, the worker, its heartbeat and the maintenance loops, around one store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ostinato import errors, functions, options
+from ostinato.core import codec, commands, graph, rows, states
+from ostinato.engine import committer, maintenance, pulse, service, worker
+from ostinato.store import connect, store
+
+LEASE_CHECK_SECONDS = 1.0
+ENDED_LATELY = 10_000
+
+
+class Engine:
+    """Runs until stopped. With `manual`, no loop runs by itself: a test kit drives `run_once` and the clock."""
+
+    def __init__(
+        self,
+        url: str,
+        tenant: str,
+        registry: Mapping[str, functions.Function],
+        settings: options.EngineOptions,
+        *,
+        manual: bool = False,
+    ) -> None:
+        self.tenant = tenant
+        self.options = settings
+        self.max_payload_bytes = settings.max_payload_bytes
+        self._url = url
+        self._functions = registry
+        self._manual = manual
+        self.db = connect.connect(url, clock=settings.clock)
+        self.store = store.Store(self.db, spill_bytes=settings.spill_bytes)
+        self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
+        self.worker: worker.Worker | None = None
+        self.pulse: pulse.Pulse | None = None
+        self.timers = maintenance.Timers(self.store, self._committed, settings.poll_seconds)
+        self.reaper = maintenance.Reaper(self.store, self._committed, settings.lease_seconds)
+        self.services: list[service.Service] = []
+        self._waiters: dict[str, list[asyncio.Future[None]]] = {}
+        self._ended_lately: dict[str, int] = {}
+        self._ends_heard = 0
+        self._known_functions: set[str] = set()
+        self._leases_checked_at = time.monotonic()
+        self._main_loop: asyncio.AbstractEventLoop | None = None
+        self.events_written = 0
+
+    # --- life ------------------------------------------------------------------------------------------------
+
+    async def start(self, *, migrate: bool = True) -> None:
+        self._main_loop = asyncio.get_running_loop()
+        await self.db.open(migrate=migrate)
+        try:
+            if self.options.work:
+                await self._start_worker()
+            if self._manual:
+                self.committer.start()
+                return
+            self.committer.start()
+            self.services = [Watcher(self)]
+            if self.options.maintain:
+                self.services += [self.timers, self.reaper]
+                if self.options.prune_every_seconds is not None:
+                    every = self.options.prune_every_seconds
+                    self.services.append(maintenance.Pruner(self.store, self.options.retention_seconds, every))
+            for item in self.services:
+                item.start()
+            self.committer.want_claim()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def kill(self) -> None:
+        """End as a crash would: report nothing, hand back nothing. Only for the test kit."""
+        for item in self.services:
+            await item.stop()
+        if self.worker is not None:
+            await self.worker.kill()
+        await self.committer.kill()
+        if self.pulse is not None:
+            await self.pulse.stop()
+        await self.db.close()
+
+    @property
+    def busy(self) -> bool:
+        """Something is running, or waits to be committed. Raises what the committer died of, if it did."""
+        self.committer.check()
+        return not self.committer.idle or (self.worker is not None and self.worker.busy)
+
+    async def stop(self) -> None:
+        """Finish or hand back what runs, commit what was reported, and let go of the database."""
+        for item in self.services:
+            await item.stop()
+        if self.worker is not None:
+            await self.worker.stop()
+        await self.committer.stop()
+        if self.pulse is not None:
+            await self.pulse.stop()
+        if self.worker is not None:
+            with contextlib.suppress(errors.OstinatoError):  # if this fails, the leases run out by themselves
+                drop = commands.DropLeases(self.worker.worker_id, self.worker.all_tokens())
+                await self.store.execute(self.tenant, [drop])
+                await self.store.forget_worker(self.tenant, self.worker.worker_id)
+        await self.db.close()
+        for waiting in self._waiters.values():
+            for future in waiting:
+                if not future.done():
+                    future.set_exception(errors.NotRunning())
+
+    async def _start_worker(self) -> None:
+        self.worker = worker.Worker(self._functions, self.options, self.committer, self)
+        self.committer.claimer = self.worker
+        await self.register()
+        self.pulse = pulse.Pulse(
+            lambda: connect.connect(self._url, clock=self.options.clock),
+            self.tenant,
+            self.worker.worker_id,
+            self.options.lease_seconds,
+            self._lost_from_thread,
+        )
+        await self.pulse.start(beating=not self._manual)
+
+    async def register(self) -> None:
+        """Make this worker and its functions known."""
+        if self.worker is not None:
+            about = {"host": socket.gethostname(), "pid": os.getpid(), "queues": list(self.options.queues)}
+            known = {
+                name: {"retry": function.retry, "timeout": function.timeout}
+                for name, function in self._functions.items()
+            }
+            await self.store.register_worker(
+                self.tenant, self.worker.worker_id, self.options.lease_seconds, about, known
+            )
+
+    def _lost_from_thread(self) -> None:
+        if self._main_loop is not None and not self._main_loop.is_closed():
+            self._main_loop.call_soon_threadsafe(self._lost)
+
+    def _lost(self) -> None:
+        """We were declared dead (a long pause, perhaps): nothing that runs here is ours any more. Start anew."""
+        if self.worker is not None:
+            self.worker.revoke_all()
+            asyncio.get_running_loop().create_task(self.register())
+
+    # --- what the context and the application need -------------------------------------------------------------
+
+    async def execute(self, command: commands.Command) -> Any:
+        return await self.committer.execute(command)
+
+    async def read_steps(self, key: rows.TaskKey) -> dict[str, bytes]:
+        return {name: output for name, output, _ in await self.store.steps(self.tenant, *key)}
+
+    async def read_outputs(self, key: rows.TaskKey, wanted: Sequence[str] | None) -> dict[str, Any]:
+        return await self.store.dependency_outputs(self.tenant, key, wanted)
+
+    def read_outputs_now(self, key: rows.TaskKey, wanted: Sequence[str] | None) -> dict[str, Any]:
+        if self.pulse is None:
+            raise errors.NotRunning()
+        return self.pulse.read_now(lambda target: target.dependency_outputs(self.tenant, key, wanted))
+
+    async def read_payload(self, job_id: str, stored: bytes) -> bytes:
+        return await self.store.payload(self.tenant, job_id, stored)
+
+    def prepare_tasks(self, job_id: str, documents: Sequence[Any]) -> tuple[list[graph.TaskSpec], list[bytes]]:
+        specs = graph.read_tasks(documents)
+        return specs, self.encode_inputs(specs)
+
+    def encode_inputs(self, specs: Sequence[graph.TaskSpec]) -> list[bytes]:
+        limit = self.max_payload_bytes
+        encode, empty = codec.encode, codec.EMPTY_OBJECT
+        return [encode(s.input, f"the input of task {s.task_id!r}", limit) if s.input else empty for s in specs]
+
+    async def check_functions(self, specs: Sequence[graph.TaskSpec]) -> None:
+        """Refuse names that neither this process nor any worker of this database has ever registered."""
+        if not self.options.check_functions:
+            return
+        wanted = {spec.name for spec in specs} - self._known_functions - self._functions.keys()
+        if not wanted:
+            return
+        self._known_functions |= set(await self.store.functions(self.tenant))
+        unknown = sorted(wanted - self._known_functions)
+        if unknown:
+            known = sorted(self._known_functions | self._functions.keys())
+            raise errors.UnknownFunction(graph.unknown_function_message(unknown[0], known), name=unknown[0])
+
+    async def wait_for_result(
+        self, job_id: str, timeout: float | None, *, look_first: bool = True
+    ) -> tuple[rows.Job, dict[str, Any]]:
+        """The job and its outputs, once it has ended, here or anywhere.
+
+        For a job submitted here it is enough to hear what ends here: the watcher looks after the rest.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    if not look_first and job_id not in self._ended_lately:
+                        await self._hear_of_end(job_id)
+                    heard = self._ended_lately.get(job_id)
+                    job, outputs = await self.store.result(self.tenant, job_id)
+                    if job.state in states.JOB_ENDED:
+                        return job, outputs
+                    if self._ended_lately.get(job_id) == heard:
+                        self._ended_lately.pop(job_id, None)  # it was resumed since then
+                    look_first = False
+        except TimeoutError:
+            raise errors.ResultTimeout(
+                f"job {job_id!r} did not end within {timeout:g} s; it goes on running", jobId=job_id
+            ) from None
+
+    async def _hear_of_end(self, job_id: str) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(job_id, []).append(future)
+        try:
+            await future
+        finally:
+            waiting = self._waiters.get(job_id)
+            if waiting is not None and future in waiting:
+                waiting.remove(future)
+                if not waiting:
+                    del self._waiters[job_id]
+
+    # --- what happened -----------------------------------------------------------------------------------------
+
+    def _committed(self, tenant: str, outcome: store.Outcome) -> None:
+        if tenant == self.tenant:
+            for job_id in outcome.ended_jobs:
+                self._tell_waiters(job_id)
+            if outcome.pending_left:
+                self.committer.want_claim()
+        if outcome.armed_timers:
+            self.timers.wake()
+        if outcome.events:
+            self.events_written += outcome.events
+            self.db.announce()
+
+    def _tell_waiters(self, job_id: str) -> None:
+        self._ends_heard += 1
+        self._ended_lately[job_id] = self._ends_heard
+        if len(self._ended_lately) > ENDED_LATELY:
+            del self._ended_lately[next(iter(self._ended_lately))]
+        for future in self._waiters.pop(job_id, ()):
+            if not future.done():
+                future.set_result(None)
+
+    async def look_around(self) -> None:
+        """Find what other processes did: jobs that ended, leases that were taken from us."""
+        if self._waiters:
+            found = await self.store.states(self.tenant, list(self._waiters))
+            for job_id, state in found.items():
+                if state in states.JOB_ENDED:
+                    self._tell_waiters(job_id)
+        if self.worker is not None and time.monotonic() - self._leases_checked_at > LEASE_CHECK_SECONDS:
+            self._leases_checked_at = time.monotonic()
+            await self.check_leases()
+
+    async def check_leases(self) -> None:
+        """Stop functions whose task was cancelled or taken over by somebody else."""
+        if self.worker is None:
+            return
+        self.worker.hand_back_stale()
+        held = self.worker.leases()
+        if held:
+            live = await self.store.live_leases(self.tenant, [lease.key for lease in held])
+            for lease in held:
+                if (lease.job_id, lease.task_id, lease.token) not in live:
+                    self.worker.revoke(lease.key, lease.token)
+
+
+class Watcher(service.Service):
+    """Hears of changes that other processes made, and polls in case nobody told."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__()
+        self._engine = engine
+
+    async def run_once(self) -> float:
+        await self._engine.db.changed(self._engine.options.poll_seconds)
+        await self._engine.look_around()
+        self._engine.committer.want_claim()
+        return 0.0

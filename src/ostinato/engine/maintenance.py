@@ -1,0 +1,98 @@
+"""The loops that keep things going whoever dies: due timers, leases of the dead, old jobs. Any process may run them."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from ostinato.core import commands, rows
+from ostinato.engine import service
+from ostinato.store import fleet, store
+
+T = TypeVar("T", fleet.LostLease, fleet.DueTimer)
+Committed = Callable[[str, store.Outcome], None]
+
+
+class Timers(service.Service):
+    """Fires timers that are due, of all tenants."""
+
+    def __init__(self, target: store.Store, committed: Committed, poll_seconds: float) -> None:
+        super().__init__()
+        self._store = target
+        self._committed = committed
+        self._poll_seconds = poll_seconds
+
+    async def run_once(self) -> float:
+        due, following = await self._store.due_timers()
+        for tenant, timers in _by_tenant(due):
+            outcome = await self._store.execute(tenant, [commands.FireTimer(item.timer) for item in timers])
+            self._committed(tenant, outcome)
+        if due:
+            return 0.0
+        if following is None:
+            return self._poll_seconds
+        return min(self._poll_seconds, max((following - self._store.db.now()) / 1e6, 0.001))
+
+
+class Reaper(service.Service):
+    """Takes tasks from workers that are gone. A lost attempt counts, so a task that kills workers ends somewhere."""
+
+    def __init__(self, target: store.Store, committed: Committed, lease_seconds: float) -> None:
+        super().__init__()
+        self._store = target
+        self._committed = committed
+        self._interval = min(max(lease_seconds / 8, 0.1), 1.0)
+        self._sweep_seconds = min(lease_seconds, 15.0)
+        self._grace_seconds = lease_seconds
+        self._swept_at = time.monotonic()
+
+    async def run_once(self) -> float:
+        for tenant, worker_id in await self._store.dead_workers():
+            leases = await self._store.leases_of_worker(tenant, worker_id)
+            await self._expire(tenant, leases)
+            tokens = sorted({lease.token for lease in leases})
+            await self._store.execute(tenant, [commands.DropLeases(worker_id, tokens)])
+            await self._store.forget_worker(tenant, worker_id)
+        if time.monotonic() - self._swept_at >= self._sweep_seconds:
+            await self.sweep()
+        return self._interval
+
+    async def sweep(self) -> None:
+        """Look at every lease: for those of workers that nobody knows, and for attempts long past their timeout."""
+        self._swept_at = time.monotonic()
+        orphans = await self._store.orphaned_leases(self._grace_seconds)
+        for tenant, leases in _by_tenant(orphans):
+            await self._expire(tenant, leases)
+
+    async def _expire(self, tenant: str, leases: Sequence[fleet.LostLease]) -> None:
+        batch = [commands.Expire(x.job_id, x.task_id, x.token, _why(x)) for x in leases]
+        self._committed(tenant, await self._store.execute(tenant, batch))
+
+
+class Pruner(service.Service):
+    """Removes jobs that ended longer ago than their tenant keeps them."""
+
+    def __init__(self, target: store.Store, retention_seconds: float, every_seconds: float) -> None:
+        super().__init__()
+        self._store = target
+        self._retention_seconds = retention_seconds
+        self._every_seconds = every_seconds
+
+    async def run_once(self) -> float:
+        for tenant in await self._store.tenants():
+            while await self._store.prune(tenant, self._retention_seconds):
+                pass
+        return self._every_seconds
+
+
+def _why(lease: fleet.LostLease) -> rows.Failure:
+    if lease.timed_out:
+        return commands.make_failure("TaskTimeout", "the attempt ran past its timeout and its worker did not stop it")
+    return commands.make_failure("WorkerLost", f"worker {lease.worker} stopped without finishing this attempt")
+
+
+def _by_tenant(items: Iterable[T]) -> list[tuple[str, list[T]]]:
+    ordered = sorted(items, key=lambda item: item.tenant)
+    return [(tenant, list(group)) for tenant, group in itertools.groupby(ordered, key=lambda item: item.tenant)]

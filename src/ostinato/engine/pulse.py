@@ -1,0 +1,93 @@
+"""The heartbeat, on a thread and a connection of its own: a function that blocks the event loop is busy, not dead."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from ostinato import errors
+from ostinato.store import database, store
+
+T = TypeVar("T")
+log = logging.getLogger("ostinato")
+
+
+class Pulse:
+    """Beats for one worker. The same thread also serves reads for code that cannot wait for the event loop."""
+
+    def __init__(
+        self,
+        open_database: Callable[[], database.Database],
+        tenant: str,
+        worker_id: str,
+        lease_seconds: float,
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._open_database = open_database
+        self._tenant = tenant
+        self._worker_id = worker_id
+        self._lease_seconds = lease_seconds
+        self._on_lost = on_lost
+        self._ready = threading.Event()
+        self._error: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._store: store.Store | None = None
+        self._thread: threading.Thread | None = None
+
+    async def start(self, *, beating: bool) -> None:
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._main(beating)), name="ostinato-pulse", daemon=True
+        )
+        self._thread.start()
+        await asyncio.get_running_loop().run_in_executor(None, self._ready.wait)
+        if self._error is not None:
+            raise self._error
+
+    async def stop(self) -> None:
+        if self._thread is None:
+            return
+        if self._loop is not None and self._stop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        self._thread = None
+
+    def read_now(self, read: Callable[[store.Store], Coroutine[Any, Any, T]]) -> T:
+        """Run a read on this thread and block the calling one until it is there."""
+        if self._loop is None or self._store is None:
+            raise errors.NotRunning()
+        return asyncio.run_coroutine_threadsafe(read(self._store), self._loop).result(timeout=30)
+
+    async def _main(self, beating: bool) -> None:
+        db = self._open_database()
+        try:
+            await db.open(migrate=False)
+        except BaseException as error:
+            self._error = error
+            self._ready.set()
+            return
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self._store = store.Store(db)
+        self._ready.set()
+        try:
+            while not self._stop.is_set():
+                try:
+                    await asyncio.wait_for(self._stop.wait(), self._lease_seconds / 4)
+                except TimeoutError:
+                    if beating:
+                        await self._beat(self._store)
+        finally:
+            await db.close()
+
+    async def _beat(self, target: store.Store) -> None:
+        try:
+            alive = await target.beat(self._tenant, self._worker_id, self._lease_seconds)
+        except errors.DatabaseError as error:
+            log.warning("a heartbeat did not reach the database: %s", error)
+            return
+        if not alive:
+            self._on_lost()

@@ -1,0 +1,67 @@
+"""Settings as frozen values, checked when they are made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from ostinato import errors
+from ostinato.core import graph
+from ostinato.core.retry import Retry
+
+DAY = 86_400
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """How an engine works. Every time is in seconds."""
+
+    concurrency: int = 10
+    """Functions that run at the same time in one worker."""
+    max_prefetch: int = 500
+    """Tasks that a worker may claim ahead of those it runs; it does so only while tasks are short."""
+    queues: tuple[str, ...] = ("default",)
+    """The queues that this worker serves."""
+    lease_seconds: float = 30.0
+    """How long after its last heartbeat a worker counts as dead. What it was running then starts again elsewhere."""
+    poll_seconds: float = 0.5
+    """How often to look for work, due timers and ended jobs that nobody has told of."""
+    shutdown_seconds: float = 30.0
+    """How long a stopping worker lets running functions go on before it hands them back."""
+    default_retry: Retry = dataclasses.field(default_factory=Retry)
+    """For functions that do not say."""
+    max_payload_bytes: int = 16 * 1024 * 1024
+    """The largest input, output, step result or signal."""
+    spill_bytes: int = 32 * 1024
+    """Payloads larger than this are kept in the blob table, out of the rows that change."""
+    max_tasks: int = 1_000_000
+    """The largest job."""
+    retention_seconds: float = 30 * DAY
+    """How long finished jobs are kept, for tenants that have no setting of their own."""
+    prune_every_seconds: float | None = 3600.0
+    """How often to remove what is older than that; None never does."""
+    check_functions: bool = True
+    """Refuse jobs with functions that no worker has ever registered."""
+    work: bool = True
+    """Run tasks in this process. A process that only submits and looks says False."""
+    maintain: bool = True
+    """Fire timers and take over from dead workers in this process."""
+    clock: Callable[[], int] | None = None
+    """Microseconds since the epoch, for tests; otherwise the database's clock."""
+
+    def __post_init__(self) -> None:
+        for field in ("concurrency", "max_payload_bytes", "spill_bytes", "max_tasks"):
+            value = getattr(self, field)
+            if not isinstance(value, int) or value < 1:
+                raise errors.InvalidInput(f"{field} must be a whole number, at least 1, not {value!r}", field=field)
+        for field in ("lease_seconds", "poll_seconds"):
+            if graph.check_seconds(getattr(self, field), field) <= 0:
+                raise errors.InvalidInput(f"{field} must be more than 0", field=field)
+        for field in ("shutdown_seconds", "retention_seconds"):
+            graph.check_seconds(getattr(self, field), field)
+        if self.max_prefetch < 0:
+            raise errors.InvalidInput(
+                f"max_prefetch must be 0 or more, not {self.max_prefetch!r}", field="max_prefetch"
+            )
+        for queue in self.queues:
+            graph.check_id(queue, "queue")

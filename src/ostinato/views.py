@@ -1,0 +1,208 @@
+"""What callers see of jobs, tasks and events: plain values with the wire names of the JSON API."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ostinato import errors
+from ostinato.core import codec, events, rows, states
+from ostinato.store import store as store_
+
+
+class JobView(msgspec.Struct, frozen=True, rename="camel"):
+    job_id: str
+    name: str
+    state: str
+    priority: int
+    request_id: str | None
+    correlation_id: str
+    tags: dict[str, str]
+    created_at: datetime.datetime
+    finished_at: datetime.datetime | None
+    failure_detected_at: datetime.datetime | None
+    deadline_at: datetime.datetime | None
+    total_tasks: int
+    task_statuses: dict[str, int]
+
+
+class TaskView(msgspec.Struct, frozen=True, rename="camel"):
+    task_id: str
+    name: str
+    state: str
+    attempt: int
+    position: int
+    queue: str
+    priority: int
+    optional: bool
+    on_dependency_failure: str
+    open_dependencies: int
+    error: Any
+    started_at: datetime.datetime | None
+    finished_at: datetime.datetime | None
+
+
+class AttemptView(msgspec.Struct, frozen=True, rename="camel"):
+    """One try; `key` is how history names it, `{job}:{task}:{attempt}`."""
+
+    key: str
+    attempt: int
+    outcome: str
+    started_at: datetime.datetime
+    ended_at: datetime.datetime | None
+    error: Any
+
+
+class StepView(msgspec.Struct, frozen=True, rename="camel"):
+    key: str
+    output: Any
+    recorded_at: datetime.datetime
+
+
+class TaskDetail(msgspec.Struct, frozen=True, rename="camel"):
+    task: TaskView
+    depends_on: list[str]
+    input: Any
+    output: Any
+    attempts: list[AttemptView]
+    steps: list[StepView]
+    waits_for: dict[str, Any] | None
+
+
+class EventView(msgspec.Struct, frozen=True, rename="camel"):
+    job_id: str
+    seq: int
+    type: str
+    at: datetime.datetime
+    task_id: str | None
+    attempt: int | None
+    correlation_id: str
+    properties: dict[str, Any]
+
+
+def moment(micros: int | None) -> datetime.datetime | None:
+    if micros is None:
+        return None
+    return datetime.datetime.fromtimestamp(micros / 1e6, datetime.UTC)
+
+
+def _moment(micros: int) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(micros / 1e6, datetime.UTC)
+
+
+def job_view(row: rows.Job) -> JobView:
+    counts = {
+        "blocked": row.blocked,
+        "active": row.active,
+        "completed": row.completed,
+        "failed": row.failed + row.tolerated,
+        "skipped": row.skipped,
+        "cancelled": row.cancelled,
+    }
+    return JobView(
+        job_id=row.job_id,
+        name=row.name,
+        state=row.state,
+        priority=row.priority,
+        request_id=row.request_id,
+        correlation_id=row.correlation_id,
+        tags=codec.decode(row.tags),
+        created_at=_moment(row.created_at),
+        finished_at=moment(row.finished_at),
+        failure_detected_at=moment(row.failure_detected_at),
+        deadline_at=moment(row.deadline_at),
+        total_tasks=row.total,
+        task_statuses={name: count for name, count in counts.items() if count},
+    )
+
+
+def task_view(row: rows.Task) -> TaskView:
+    return TaskView(
+        task_id=row.task_id,
+        name=row.name,
+        state=row.state,
+        attempt=row.attempt,
+        position=row.position,
+        queue=row.queue,
+        priority=row.priority,
+        optional=bool(row.optional),
+        on_dependency_failure=row.policy,
+        open_dependencies=row.open_dependencies,
+        error=None if row.error is None else codec.decode(row.error),
+        started_at=moment(row.started_at),
+        finished_at=moment(row.finished_at),
+    )
+
+
+def event_view(event: events.Event, correlation_id: str) -> EventView:
+    return EventView(
+        job_id=event.job_id,
+        seq=event.seq,
+        type=event.type,
+        at=_moment(event.at),
+        task_id=event.task_id,
+        attempt=event.attempt,
+        correlation_id=correlation_id,
+        properties=codec.decode(event.data),
+    )
+
+
+async def task_detail(target: store_.Store, tenant: str, job_id: str, task_id: str) -> TaskDetail:
+    row = await target.task(tenant, job_id, task_id)
+    stream = await target.events(tenant, job_id, task_id=task_id)
+    steps = await target.steps(tenant, job_id, task_id)
+    timer = await target.timer(tenant, job_id, task_id)
+    waits_for = None
+    if timer is not None:
+        due = moment(timer.due_at)
+        waits_for = {"kind": timer.kind, "name": timer.name or None, "dueAt": None if due is None else due.isoformat()}
+    return TaskDetail(
+        task=task_view(row),
+        depends_on=await target.dependencies(tenant, job_id, task_id),
+        input=codec.decode(await target.payload(tenant, job_id, row.input)),
+        output=None if row.output is None else codec.decode(await target.payload(tenant, job_id, row.output)),
+        attempts=attempts(stream),
+        steps=[StepView(key, codec.decode(output), _moment(at)) for key, output, at in steps],
+        waits_for=waits_for,
+    )
+
+
+def attempts(stream: Sequence[events.Event]) -> list[AttemptView]:
+    """The tries of one task, from its events. Waiting inside the function does not end a try."""
+    found: dict[int, AttemptView] = {}
+    for event in stream:
+        attempt = event.attempt
+        if attempt is None:
+            continue
+        if event.type == events.TASK_PROCESSING and attempt not in found:
+            key = f"{event.job_id}:{event.task_id}:{attempt}"
+            found[attempt] = AttemptView(key, attempt, "processing", _moment(event.at), None, None)
+        elif event.type == events.TASK_RELEASED:
+            found.pop(attempt + 1, None)
+        elif attempt in found and event.type in events.ATTEMPT_ENDS:
+            error = codec.decode(event.data).get("error")
+            outcome = events.ATTEMPT_ENDS[event.type]
+            started = found[attempt].started_at
+            found[attempt] = AttemptView(found[attempt].key, attempt, outcome, started, _moment(event.at), error)
+    return list(found.values())
+
+
+def job_error(row: rows.Job, failures: Sequence[tuple[str, str, Any]]) -> errors.JobFailed:
+    """The exception for a job that did not complete: what failed and why, and what stays blocked."""
+    failed = {task_id: error or {"type": state} for task_id, state, error in failures if state != states.BLOCKED}
+    blocked = [task_id for task_id, state, _ in failures if state == states.BLOCKED]
+    kind = _ERRORS.get(row.state, errors.JobFailed)
+    parts = [f"{task_id}: {e.get('type')}: {e.get('message', '')}".rstrip(": ") for task_id, e in failed.items()]
+    message = f"job {row.job_id!r} ({row.name}) is {row.state}"
+    if row.state == states.FAILED and parts:
+        more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
+        message += "; failed: " + "; ".join(parts[:3]) + more
+    if blocked:
+        message += f"; blocked: {', '.join(blocked[:5])}" + (" …" if len(blocked) > 5 else "")
+    return kind(message, job_id=row.job_id, state=row.state, failed=failed, blocked=blocked)
+
+
+_ERRORS = {states.CANCELLED: errors.JobCancelled, states.TIMED_OUT: errors.JobTimedOut}

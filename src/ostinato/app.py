@@ -248,12 +248,7 @@ class Job:
 
     async def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the end; the outputs by task id, or JobFailed with what failed and why."""
-        running = self._app.engine
-        row, outputs = await running.wait_for_result(self.job_id, timeout, look_first=not self.created)
-        if row.state == states.COMPLETED:
-            return outputs
-        failures = await running.store.failures(self._app.tenant, self.job_id)
-        raise views.job_error(row, failures)
+        return await self._app.engine.wait_for_outputs(self.job_id, timeout, look_first=not self.created)
 
     async def outputs(self) -> dict[str, Any]:
         """The outputs of the tasks that have completed so far."""

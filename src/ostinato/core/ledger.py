@@ -46,6 +46,7 @@ class Ledger:
         self.new_edges: list[tuple[str, str, str, str]] = []
         self.changed_jobs: dict[str, rows.Job] = {}
         self.changed_tasks: dict[rows.TaskKey, rows.Task] = {}
+        self.new_inputs: dict[rows.TaskKey, bytes] = {}
         self.events: list[tuple[str, str, int, str, str | None, int | None, int, bytes]] = []
         """(tenant, job, seq, type, task, attempt, at, data): rows as they are written, for there are many."""
         self.new_timers: dict[rows.TaskKey, rows.Timer] = {}
@@ -57,7 +58,7 @@ class Ledger:
         self.taken_signals: list[rows.Signal] = []
         self.blobs: dict[tuple[str, bytes], bytes] = {}
         # what the caller wants to know after the commit
-        self.ended_jobs: list[str] = []
+        self.ended_jobs: list[tuple[str, str]] = []
         self.revoked: list[tuple[rows.TaskKey, str]] = []
         self.became_pending: list[rows.Task] = []
         self._pending_data: dict[str, bytes] = {}
@@ -249,7 +250,7 @@ class Ledger:
             events.JOB_END[state],
             data=codec.encode_own({"totalTasks": job.total, "taskStatuses": self.statuses(job)} | data),
         )
-        self.ended_jobs.append(job.job_id)
+        self.ended_jobs.append((job.job_id, state))
 
     def reopen_job(self, job: rows.Job, data: dict[str, object]) -> None:
         """Take a job that has ended up again. The failure of before is history; a new one is detected anew."""

@@ -38,6 +38,8 @@ class Job(msgspec.Struct, gc=False):
     """Failed tasks that were optional."""
     skipped: int
     cancelled: int
+    was_seq: int = 0
+    """`last_seq` as it was loaded: the version of the job that a transaction has seen. Not a column."""
 
 
 class Task(msgspec.Struct, gc=False):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ostinato import errors, functions, options
+from ostinato import errors, functions, options, views
 from ostinato.core import codec, commands, graph, rows, states
 from ostinato.engine import committer, maintenance, pulse, service, worker
 from ostinato.store import connect, store
@@ -46,7 +46,7 @@ class Engine:
         self.reaper = maintenance.Reaper(self.store, self._committed, settings.lease_seconds)
         self.services: list[service.Service] = []
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
-        self._ended_lately: dict[str, int] = {}
+        self._ended_lately: dict[str, tuple[int, str]] = {}
         self._ends_heard = 0
         self._known_functions: set[str] = set()
         self._leases_checked_at = time.monotonic()
@@ -191,48 +191,50 @@ class Engine:
             known = sorted(self._known_functions | self._functions.keys())
             raise errors.UnknownFunction(graph.unknown_function_message(unknown[0], known), name=unknown[0])
 
-    async def wait_for_result(
-        self, job_id: str, timeout: float | None, *, look_first: bool = True
-    ) -> tuple[rows.Job, dict[str, Any]]:
-        """The job and its outputs, once it has ended, here or anywhere.
+    async def wait_for_outputs(self, job_id: str, timeout: float | None, *, look_first: bool = True) -> dict[str, Any]:
+        """The outputs of a job once it has completed, here or anywhere; JobFailed if it ended otherwise.
 
         For a job submitted here it is enough to hear what ends here: the watcher looks after the rest.
         """
         try:
             async with asyncio.timeout(timeout):
-                while True:
-                    if not look_first and job_id not in self._ended_lately:
-                        await self._hear_of_end(job_id)
+                state = None if look_first else await self._hear_of_end(job_id)
+                while state != states.COMPLETED:
                     heard = self._ended_lately.get(job_id)
-                    job, outputs = await self.store.result(self.tenant, job_id)
+                    job = await self.store.job(self.tenant, job_id)
+                    if job.state == states.COMPLETED:
+                        break
                     if job.state in states.JOB_ENDED:
-                        return job, outputs
+                        raise views.job_error(job, await self.store.failures(self.tenant, job_id))
                     if self._ended_lately.get(job_id) == heard:
                         self._ended_lately.pop(job_id, None)  # it was resumed since then
-                    look_first = False
+                    state = await self._hear_of_end(job_id)
+                return await self.store.outputs(self.tenant, job_id)
         except TimeoutError:
             raise errors.ResultTimeout(
                 f"job {job_id!r} did not end within {timeout:g} s; it goes on running", jobId=job_id
             ) from None
 
-    async def _hear_of_end(self, job_id: str) -> None:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(job_id, []).append(future)
-        try:
-            await future
-        finally:
-            waiting = self._waiters.get(job_id)
-            if waiting is not None and future in waiting:
-                waiting.remove(future)
-                if not waiting:
-                    del self._waiters[job_id]
+    async def _hear_of_end(self, job_id: str) -> str:
+        if job_id not in self._ended_lately:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.setdefault(job_id, []).append(future)
+            try:
+                await future
+            finally:
+                waiting = self._waiters.get(job_id)
+                if waiting is not None and future in waiting:
+                    waiting.remove(future)
+                    if not waiting:
+                        del self._waiters[job_id]
+        return self._ended_lately[job_id][1] if job_id in self._ended_lately else ""
 
     # --- what happened -----------------------------------------------------------------------------------------
 
     def _committed(self, tenant: str, outcome: store.Outcome) -> None:
         if tenant == self.tenant:
-            for job_id in outcome.ended_jobs:
-                self._tell_waiters(job_id)
+            for job_id, state in outcome.ended_jobs:
+                self._tell_waiters(job_id, state)
             if outcome.pending_left:
                 self.committer.want_claim()
         if outcome.armed_timers:
@@ -241,9 +243,9 @@ class Engine:
             self.events_written += outcome.events
             self.db.announce()
 
-    def _tell_waiters(self, job_id: str) -> None:
+    def _tell_waiters(self, job_id: str, state: str) -> None:
         self._ends_heard += 1
-        self._ended_lately[job_id] = self._ends_heard
+        self._ended_lately[job_id] = (self._ends_heard, state)
         if len(self._ended_lately) > ENDED_LATELY:
             del self._ended_lately[next(iter(self._ended_lately))]
         for future in self._waiters.pop(job_id, ()):
@@ -256,7 +258,7 @@ class Engine:
             found = await self.store.states(self.tenant, list(self._waiters))
             for job_id, state in found.items():
                 if state in states.JOB_ENDED:
-                    self._tell_waiters(job_id)
+                    self._tell_waiters(job_id, state)
         if self.worker is not None and time.monotonic() - self._leases_checked_at > LEASE_CHECK_SECONDS:
             self._leases_checked_at = time.monotonic()
             await self.check_leases()

@@ -21,13 +21,38 @@ class Fetch(NamedTuple):
     args: dict[str, Any]
 
 
+class Load(NamedTuple):
+    """Read what a transition needs: ready tasks to choose from, jobs, tasks, and the tasks that wait for `ups`.
+
+    The jobs are those named, and those of the candidates; likewise the tasks. The answer is one `Loaded`.
+    """
+
+    tenant: str
+    queues: list[str]
+    names: list[str]
+    most: int
+    job_ids: list[str]
+    keys: list[tuple[str, str]]
+    ups: list[tuple[str, str]]
+
+
+class Loaded(NamedTuple):
+    candidates: list[tuple[str, str]]
+    jobs: list[Row]
+    tasks: list[Row]
+
+
 class Run(NamedTuple):
-    """Run named writes in order, each over many rows. They must not touch the same row twice in one `Run`."""
+    """Run named writes in order, each over many rows. They must not touch the same row twice in one `Run`.
+
+    `update_job` only takes effect on jobs that still are as they were loaded. Where that is not certain, the driver
+    counts, and takes everything back if one was not.
+    """
 
     writes: list[tuple[str, list[tuple[Any, ...]]]]
 
 
-Script = Generator[Fetch | Run, list[Row], T]
+Script = Generator[Fetch | Load | Run, Any, T]
 
 
 def fetch(block: str, **args: Any) -> Fetch:
@@ -48,12 +73,16 @@ class Database(Protocol):
 
     async def close(self) -> None: ...
 
-    async def write(self, script: Callable[[], Script[T]]) -> T:
-        """Run the script in one durable transaction, all or nothing. It may be run again if others got in the way."""
+    async def write(self, script: Callable[[], Script[T]], *, optimistic: bool = False) -> T:
+        """Run the script in one durable transaction, all or nothing. It may be run again if others got in the way.
+
+        An optimistic script ends in one `Run` that says which versions of the jobs it has seen: then a driver need not
+        hold locks from the first read on.
+        """
         ...
 
-    async def read(self, script: Callable[[], Script[T]]) -> T:
-        """Run the script on one consistent, read-only snapshot."""
+    async def read(self, script: Callable[[], Script[T]], *, snapshot: bool = True) -> T:
+        """Run a script that only reads; all of it on one snapshot, unless it has but one statement or needs none."""
         ...
 
     async def changed(self, timeout: float) -> bool:

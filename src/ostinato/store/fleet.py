@@ -76,14 +76,14 @@ class Fleet:
                 for w, s, e, about in found
             ]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def functions(self, tenant: str) -> dict[str, dict[str, Any]]:
         def script() -> database.Script[dict[str, dict[str, Any]]]:
             found = yield fetch("list_functions", tenant=tenant)
             return {name: {"registeredAt": at} | codec.decode(about) for name, at, about in found}
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def due_timers(self, most: int = 500) -> tuple[list[DueTimer], int | None]:
         """Timers to be fired now, of all tenants, and when the next one is due."""
@@ -100,7 +100,7 @@ class Fleet:
             found = yield fetch("dead_workers", now=self.db.now(), most=most)
             return [(row[0], row[1]) for row in found]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def leases_of_worker(self, tenant: str, worker_id: str) -> list[LostLease]:
         """Everything that a worker holds."""
@@ -113,7 +113,7 @@ class Fleet:
                 for job_id, task_id in codec.decode(tasks)
             ]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def orphaned_leases(self, grace_seconds: float) -> list[LostLease]:
         """What is held by workers that nobody knows, and attempts that ran past their timeout without being stopped."""
@@ -138,7 +138,7 @@ class Fleet:
             found = yield fetch("read_leased", tenant=tenant, keys=keys)
             return {(row[0], row[1], row[2]) for row in found}
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def set_retention(self, tenant: str, seconds: float | None) -> None:
         def script() -> database.Script[None]:
@@ -150,7 +150,7 @@ class Fleet:
         def script() -> database.Script[list[str]]:
             return [row[0] for row in (yield fetch("list_tenants"))]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def job_ids(self, tenant: str, after: str = "", most: int = 1000) -> list[str]:
         """The ids of a tenant's jobs in order, after one."""
@@ -158,7 +158,7 @@ class Fleet:
         def script() -> database.Script[list[str]]:
             return [row[0] for row in (yield fetch("list_job_ids", tenant=tenant, after=after, most=most))]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def prune(self, tenant: str, default_seconds: float, most: int = 200) -> int:
         """Remove up to `most` jobs that ended longer ago than the tenant's retention; how many were removed."""

@@ -24,6 +24,8 @@ CALIBRATE_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 60.0
 ANNOUNCE_SECONDS = 0.05
+PESSIMISM = 50
+"""How many transactions lock before they read after one that did not was overtaken."""
 
 # Every statement goes through an index, however empty the statistics say that a new table is.
 _SETTINGS = {
@@ -34,8 +36,12 @@ _SETTINGS = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "enable_memoize": "off",
+    "plan_cache_mode": "force_generic_plan",
     "idle_in_transaction_session_timeout": "60000",
 }
+
+_STATE, _READY_AT = 11, 22
+"""Where these columns stand in a task, after the tenant."""
 
 # Another transaction got in the way; the same script on the new state may well succeed.
 _TRY_AGAIN = (
@@ -69,6 +75,7 @@ class PostgresDatabase:
         self._change = asyncio.Event()
         self._announcing: asyncio.Task[None] | None = None
         self._open = False
+        self._pessimism = 0
         self.before_commit: Callable[[], None] | None = None
         self.after_commit: Callable[[], None] | None = None
 
@@ -99,25 +106,30 @@ class PostgresDatabase:
         for role in list(self._connections):
             await self._drop(role)
 
-    async def write(self, script: Callable[[], database.Script[T]]) -> T:
+    async def write(self, script: Callable[[], database.Script[T]], *, optimistic: bool = False) -> T:
         for again in range(TRIES):
+            hope = optimistic and self._pessimism <= 0
             try:
-                return await self._transact(script)
+                result = await (self._try(script) if hope else self._transact(script))
+                self._pessimism -= 1
+                return result
             except _TRY_AGAIN:
+                # Others work on the same jobs: for a while it is cheaper to lock them first.
+                self._pessimism = PESSIMISM
                 if again == TRIES - 1:
                     raise errors.DatabaseUnavailable("too many others changed the same rows: try again") from None
-                await asyncio.sleep(0.002 * 2**again)
+                if again:
+                    await asyncio.sleep(0.002 * 2**again)
         raise AssertionError
 
-    async def read(self, script: Callable[[], database.Script[T]]) -> T:
+    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True) -> T:
         for again in (True, False):
             try:
                 async with self._connection("reader") as connection:
-                    await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                    try:
+                    if not snapshot:
                         return await self._drive(connection, script())
-                    finally:
-                        await connection.execute("ROLLBACK")
+                    async with connection.transaction(isolation="repeatable_read", readonly=True):
+                        return await self._drive(connection, script())
             except errors.DatabaseUnavailable:
                 if not again:
                     raise
@@ -206,9 +218,7 @@ class PostgresDatabase:
 
     async def _transact(self, script: Callable[[], database.Script[T]]) -> T:
         async with self._connection("writer") as connection:
-            if time.monotonic() - self._calibrated_at > CALIBRATE_SECONDS:
-                await self._calibrate(connection)
-                await connection.execute("DISCARD PLANS")  # tables grow, and plans made for small ones with them
+            await self._keep_up(connection)
             await connection.execute("BEGIN")
             try:
                 result = await self._drive(connection, script())
@@ -223,7 +233,23 @@ class PostgresDatabase:
             self.after_commit()
         return result
 
-    async def _drive(self, connection: asyncpg.Connection[Any], script: database.Script[T]) -> T:
+    async def _try(self, script: Callable[[], database.Script[T]]) -> T:
+        """Without locks: read, decide, and write in one statement that fails if a job has changed since."""
+        async with self._connection("writer") as connection:
+            await self._keep_up(connection)
+            if self.before_commit is None:
+                result = await self._drive(connection, script(), locking=False)
+            else:
+                async with connection.transaction():
+                    result = await self._drive(connection, script(), locking=False)
+                    self.before_commit()
+        if self.after_commit is not None:
+            self.after_commit()
+        return result
+
+    async def _drive(
+        self, connection: asyncpg.Connection[Any], script: database.Script[T], *, locking: bool = True
+    ) -> T:
         answer: Any = None
         while True:
             try:
@@ -231,14 +257,56 @@ class PostgresDatabase:
             except StopIteration as stop:
                 return stop.value
             if isinstance(request, database.Fetch):
-                block = self._blocks[request.block]
-                answer = await connection.fetch(block.sql, *_bind(block, request.args))
+                answer = await self._fetch(connection, request.block, request.args)
+            elif isinstance(request, database.Load):
+                load = self._load_locked if locking else self._load_at_once
+                answer = await load(connection, request)
             else:
-                writes = [(name, rows) for name, rows in request.writes if rows]
-                if writes:
-                    sql = _together(tuple(name for name, _ in writes))
-                    await connection.execute(sql, *[column for _, rows in writes for column in zip(*rows, strict=True)])
+                await self._run(connection, request)
                 answer = None
+
+    async def _fetch(self, connection: asyncpg.Connection[Any], name: str, args: dict[str, Any]) -> list[database.Row]:
+        block = self._blocks[name]
+        return await connection.fetch(block.sql, *_bind(block, args))
+
+    async def _load_at_once(self, connection: asyncpg.Connection[Any], wanted: database.Load) -> database.Loaded:
+        candidates: list[tuple[int, int, tuple[str, str]]] = []
+        jobs: list[database.Row] = []
+        tasks: list[database.Row] = []
+        for job, task, ups, rank, ready_at in await self._fetch(connection, "load_at_once", wanted._asdict()):
+            if job is not None:
+                jobs.append(tuple(job)[1:])
+                continue
+            row = tuple(task)[1:]
+            tasks.append((*row, row[_STATE], row[_READY_AT], ups))
+            if rank is not None:
+                candidates.append((rank, ready_at, (row[0], row[1])))
+        candidates.sort()
+        return database.Loaded([key for _, _, key in candidates], jobs, tasks)
+
+    async def _load_locked(self, connection: asyncpg.Connection[Any], wanted: database.Load) -> database.Loaded:
+        """Candidates that nobody else is just claiming, then the jobs, locked in order, then what belongs to them."""
+        candidates: list[tuple[str, str]] = []
+        job_ids, keys = set(wanted.job_ids), wanted.keys
+        if wanted.most > 0:
+            found = await self._fetch(connection, "load_candidates", wanted._asdict())
+            candidates = [(row[0], row[1]) for row in found]
+            job_ids |= {key[0] for key in candidates}
+            keys = [*keys, *candidates]
+        args = {"tenant": wanted.tenant, "job_ids": sorted(job_ids), "keys": keys, "ups": wanted.ups}
+        jobs = await self._fetch(connection, "load_jobs", args) if job_ids else []
+        return database.Loaded(candidates, jobs, await self._fetch(connection, "load_tasks", args) if keys else [])
+
+    async def _run(self, connection: asyncpg.Connection[Any], request: database.Run) -> None:
+        writes = [(name, rows) for name, rows in request.writes if rows]
+        if writes:
+            args = [arg for name, rows in writes for arg in self._columns(name, rows)]
+            expected = [len(rows) for name, rows in writes if name == "update_job"]
+            await connection.execute(_together(tuple(name for name, _ in writes)), *args, *expected)
+
+    def _columns(self, name: str, rows: list[tuple[Any, ...]]) -> list[Any]:
+        columns = list(zip(*rows, strict=True))
+        return [columns[0][0] if p.column is None else columns[p.column] for p in self._blocks[name].parameters]
 
     async def _migrate(self, connection: asyncpg.Connection[Any], migrate_schema: bool) -> None:
         if not migrate.pending(self.dialect, await self._version(connection), migrate=migrate_schema):
@@ -255,6 +323,11 @@ class PostgresDatabase:
         if await connection.fetchval("SELECT to_regclass('ostinato_schema')") is None:
             return 0
         return await connection.fetchval("SELECT COALESCE(max(version), 0) FROM ostinato_schema")
+
+    async def _keep_up(self, connection: asyncpg.Connection[Any]) -> None:
+        if time.monotonic() - self._calibrated_at > CALIBRATE_SECONDS:
+            await self._calibrate(connection)
+            await connection.execute("DISCARD PLANS")  # tables grow, and plans made for small ones with them
 
     async def _calibrate(self, connection: asyncpg.Connection[Any]) -> None:
         server = await connection.fetchval("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8")
@@ -284,8 +357,8 @@ def _together(names: tuple[str, ...]) -> str:
     blocks = queries.blocks("postgres")
     parts: list[str] = []
     offset = 0
-    for index, name in enumerate(names):
-        block = blocks[name]
-        parts.append(f"w{index} AS ({queries.renumber(block.sql, offset)})")
-        offset += len(block.parameters)
-    return f"WITH {', '.join(parts)} SELECT 1"
+    for name in names:
+        parts.append(f"{name} AS ({queries.renumber(blocks[name].sql, offset)})")
+        offset += len(blocks[name].parameters)
+    last = blocks["expect_jobs"].sql if "update_job" in names else "SELECT 1"
+    return f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"

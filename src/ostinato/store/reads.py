@@ -45,7 +45,7 @@ class Reads:
                 raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
             return rows.Job(*found[0])
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def jobs(
         self,
@@ -75,14 +75,14 @@ class Reads:
             )
             return [rows.Job(*row) for row in found]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def states(self, tenant: str, job_ids: Sequence[str]) -> dict[str, str]:
         def script() -> database.Script[dict[str, str]]:
             found = yield fetch("read_states", tenant=tenant, job_ids=list(job_ids))
             return {row[0]: row[1] for row in found}
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def tasks(
         self, tenant: str, job_id: str, *, state: str | None = None, after: int = -1, most: int = PAGE
@@ -91,7 +91,7 @@ class Reads:
             found = yield fetch("list_tasks", tenant=tenant, job_id=job_id, state=state, after=after, most=most)
             return [rows.Task(*row) for row in found]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def task(self, tenant: str, job_id: str, task_id: str) -> rows.Task:
         def script() -> database.Script[rows.Task]:
@@ -102,21 +102,21 @@ class Reads:
                 )
             return rows.Task(*found[0])
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def dependencies(self, tenant: str, job_id: str, task_id: str) -> list[str]:
         def script() -> database.Script[list[str]]:
             found = yield fetch("read_dependencies", tenant=tenant, job_id=job_id, task_id=task_id)
             return [row[0] for row in found]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def edges(self, tenant: str, job_id: str) -> list[tuple[str, str]]:
         def script() -> database.Script[list[tuple[str, str]]]:
             found = yield fetch("read_edges", tenant=tenant, job_id=job_id)
             return [(row[0], row[1]) for row in found]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def dependency_outputs(self, tenant: str, key: rows.TaskKey, wanted: Sequence[str] | None) -> dict[str, Any]:
         """Outcomes by task id: the output, None for a skipped task, `{"error": …}` for one that failed."""
@@ -142,19 +142,8 @@ class Reads:
         return await self.db.read(script)
 
     async def outputs(self, tenant: str, job_id: str) -> dict[str, Any]:
-        """The outputs of all completed tasks."""
-        return await self.db.read(lambda: _outputs(tenant, job_id))
-
-    async def result(self, tenant: str, job_id: str) -> tuple[rows.Job, dict[str, Any]]:
-        """A job and its outputs so far, on one snapshot."""
-
-        def script() -> database.Script[tuple[rows.Job, dict[str, Any]]]:
-            found = yield fetch("read_job", tenant=tenant, job_id=job_id)
-            if not found:
-                raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
-            return rows.Job(*found[0]), (yield from _outputs(tenant, job_id))
-
-        return await self.db.read(script)
+        """The outputs of all completed tasks. They never change, so that no snapshot is needed to read them."""
+        return await self.db.read(lambda: _outputs(tenant, job_id), snapshot=False)
 
     async def failures(self, tenant: str, job_id: str, most: int = PAGE) -> list[tuple[str, str, Any]]:
         """(task id, state, error) of what failed, was cancelled or stays blocked."""
@@ -163,7 +152,7 @@ class Reads:
             found = yield fetch("read_job_failures", tenant=tenant, job_id=job_id, most=most)
             return [(row[0], row[1], None if row[2] is None else codec.decode(row[2])) for row in found]
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def steps(self, tenant: str, job_id: str, task_id: str) -> list[tuple[str, bytes, int]]:
         """(key, result, recorded_at) of the finished steps of a task."""
@@ -185,7 +174,7 @@ class Reads:
             found = yield fetch("read_timer", tenant=tenant, job_id=job_id, task_id=task_id)
             return rows.Timer(*found[0]) if found else None
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def events(
         self, tenant: str, job_id: str, *, task_id: str | None = None, after: int = 0, most: int = PAGE

@@ -59,12 +59,12 @@ class SqliteDatabase:
                 await thread.close()
         self._reader = self._writer = None
 
-    async def write(self, script: Callable[[], database.Script[T]]) -> T:
+    async def write(self, script: Callable[[], database.Script[T]], *, optimistic: bool = False) -> T:
         if self._writer is None:
             raise errors.NotRunning()
         return await self._writer.call(lambda thread: self._transact(thread.connection, script))
 
-    async def read(self, script: Callable[[], database.Script[T]]) -> T:
+    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True) -> T:
         if self._reader is None:
             raise errors.NotRunning()
         return await self._reader.call(lambda thread: self._snapshot(thread.connection, script))
@@ -177,15 +177,30 @@ class SqliteDatabase:
             except StopIteration as stop:
                 return stop.value
             if isinstance(request, database.Fetch):
-                block = self._blocks[request.block]
-                args = request.args
-                values = [_bind(args[p.name]) for p in block.parameters]
-                answer = connection.execute(block.sql, values).fetchall()
+                answer = self._fetch(connection, request.block, request.args)
+            elif isinstance(request, database.Load):
+                answer = self._load(connection, request)
             else:
                 for name, rows in request.writes:
                     if rows:
                         connection.executemany(self._blocks[name].sql, rows)
                 answer = None
+
+    def _fetch(self, connection: Connection, name: str, args: dict[str, Any]) -> list[database.Row]:
+        block = self._blocks[name]
+        return connection.execute(block.sql, [_bind(args[p.name]) for p in block.parameters]).fetchall()
+
+    def _load(self, connection: Connection, wanted: database.Load) -> database.Loaded:
+        """The write lock is held, so it does not matter in how many statements this is read."""
+        candidates: list[tuple[str, str]] = []
+        job_ids, keys = wanted.job_ids, wanted.keys
+        if wanted.most > 0:
+            candidates = self._fetch(connection, "load_candidates", wanted._asdict())  # pyright: ignore[reportAssignmentType]
+            job_ids = [*job_ids, *{key[0] for key in candidates}]
+            keys = [*keys, *candidates]
+        jobs = self._fetch(connection, "load_jobs", {"tenant": wanted.tenant, "job_ids": job_ids}) if job_ids else []
+        args = {"tenant": wanted.tenant, "keys": keys, "ups": wanted.ups}
+        return database.Loaded(candidates, jobs, self._fetch(connection, "load_tasks", args) if keys else [])
 
 
 class _Thread:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import operator
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,7 +14,11 @@ from ostinato.core import codec, commands, ledger, needs, rows, states
 from ostinato.store import database, fleet, reads
 from ostinato.store.database import fetch
 
-_TASK_COLUMNS = 27
+_new_task = operator.attrgetter(
+    "job_id", "task_id", "position", "name", "queue", "priority", "policy", "optional", "dependencies", "options",
+    "input", "state", "attempt", "open_dependencies", "skipped_by_dependency", "started_at", "finished_at",
+    "ready_at", "worker", "token", "max_attempts", "timeout_at",
+)  # fmt: skip
 _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
     "completed", "failed", "tolerated", "skipped", "cancelled",
@@ -31,7 +37,7 @@ class Outcome(NamedTuple):
 
     answers: list[Any]
     leases: list[rows.Lease]
-    ended_jobs: list[str]
+    ended_jobs: list[tuple[str, str]]
     revoked: list[tuple[rows.TaskKey, str]]
     pending_left: int
     armed_timers: int
@@ -47,7 +53,7 @@ class Store(reads.Reads, fleet.Fleet):
         self, tenant: str, batch: Sequence[commands.Command], claim: commands.Claim | None = None
     ) -> Outcome:
         """Carry out commands in order, then claim, in one transaction. A refused command leaves the others alone."""
-        return await self.db.write(lambda: self._execute(tenant, batch, claim))
+        return await self.db.write(lambda: self._execute(tenant, batch, claim), optimistic=True)
 
     def _execute(
         self, tenant: str, batch: Sequence[commands.Command], claim: commands.Claim | None
@@ -55,23 +61,13 @@ class Store(reads.Reads, fleet.Fleet):
         wanted = needs.Needs()
         for command in batch:
             command.needs(wanted)
-        candidates: list[rows.TaskKey] = []
-        if claim is not None and claim.limit > 0:
-            found = yield fetch(
-                "load_candidates",
-                tenant=tenant,
-                queues=list(claim.queues),
-                names=list(claim.functions),
-                most=claim.limit,
-            )
-            candidates = [(row[0], row[1]) for row in found]
-            for key in candidates:
-                wanted.task(key)
         book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes)
-        yield from _load(tenant, wanted, book)
-        answers = [_carry_out(command, book) for command in batch]
-        leases = [] if claim is None or claim.limit <= 0 else claim.apply(book, candidates)
-        yield database.Run(_writes(tenant, book))
+        candidates = yield from _load(tenant, wanted, claim, book)
+        with _unhurried():
+            answers = [_carry_out(command, book) for command in batch]
+            leases = [] if claim is None else claim.apply(book, candidates)
+            writes = _writes(tenant, book)
+        yield database.Run(writes)
         return Outcome(
             answers,
             leases,
@@ -83,6 +79,18 @@ class Store(reads.Reads, fleet.Fleet):
         )
 
 
+@contextlib.contextmanager
+def _unhurried() -> Generator[None]:
+    """Keep the garbage collector out while thousands of small values are made that all live a moment longer."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _carry_out(command: commands.Command, book: ledger.Ledger) -> Any:
     try:
         return command.apply(book)
@@ -90,23 +98,41 @@ def _carry_out(command: commands.Command, book: ledger.Ledger) -> Any:
         return Refused(error)
 
 
-def _load(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
+def _load(
+    tenant: str, wanted: needs.Needs, claim: commands.Claim | None, book: ledger.Ledger
+) -> database.Script[list[rows.TaskKey]]:
+    """Fill the ledger with what the commands need; the answer is what there is to be claimed."""
     if wanted.idempotency_keys:
         found = yield fetch("load_jobs_by_idempotency_key", tenant=tenant, keys=sorted(wanted.idempotency_keys))
         for row in found:
             job = rows.Job(*row)
             book.jobs_by_idempotency_key[job.idempotency_key or ""] = job
-    if not wanted.jobs:
-        return
-    found = yield fetch("load_jobs", tenant=tenant, job_ids=sorted(wanted.jobs))
-    for row in found:
-        book.jobs[row[0]] = rows.Job(*row)
+    ups = [*wanted.dependants_of, *wanted.failing]
+    if claim is None or claim.limit <= 0:
+        loaded: database.Loaded = yield database.Load(tenant, [], [], 0, [*wanted.jobs], [*wanted.tasks], ups)
+    else:
+        names, queues = [*claim.functions], [*claim.queues]
+        loaded = yield database.Load(tenant, queues, names, claim.limit, [*wanted.jobs], [*wanted.tasks], ups)
+    for row in loaded.jobs:
+        job = rows.Job(*row)
+        job.was_seq = job.last_seq
+        book.jobs[job.job_id] = job
+    _enter(book, loaded.tasks)
+    yield from _load_waiting(tenant, wanted, book)
+    yield from _load_whole_jobs(tenant, wanted, book)
+    return loaded.candidates
+
+
+def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
     if wanted.waiters:
         found = yield fetch("load_waiters", tenant=tenant, keys=sorted(wanted.waiters))
+        keys: list[rows.TaskKey] = []
         for row in found:
             timer = rows.Timer(*row)
             book.waiters.setdefault((timer.job_id, timer.name), []).append(timer)
-            wanted.tasks.add((timer.job_id, timer.task_id))
+            keys.append((timer.job_id, timer.task_id))
+        if keys:
+            _enter(book, (yield fetch("load_tasks", tenant=tenant, keys=keys, ups=[])))
     if wanted.signals:
         found = yield fetch("load_signals", tenant=tenant, keys=sorted(wanted.signals))
         for row in found:
@@ -117,10 +143,9 @@ def _load(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Scr
         for row in found:
             timer = rows.Timer(*row)
             book.timers[(timer.job_id, timer.task_id)] = timer
-    yield from _load_tasks(tenant, wanted, book)
 
 
-def _load_tasks(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
+def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
     jobs = book.jobs
     whole = {job_id for job_id in wanted.whole_jobs if job_id in jobs}
     whole |= {job_id for job_id, _ in wanted.failing if job_id in jobs and jobs[job_id].cascades}
@@ -128,14 +153,11 @@ def _load_tasks(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> databa
         found = yield fetch("load_whole_jobs", tenant=tenant, job_ids=sorted(whole))
         _enter(book, found)
         found = yield fetch("load_edges", tenant=tenant, job_ids=sorted(whole))
+        for key in [key for key in book.dependants if key[0] in whole]:
+            del book.dependants[key]
         for job_id, up, down in found:
             book.dependants.setdefault((job_id, up), []).append(down)
             book.dependencies.setdefault((job_id, down), []).append(up)
-    keys = [key for key in wanted.tasks if key[0] not in whole and key[0] in jobs]
-    if keys:
-        ups = [key for key in (wanted.dependants_of | wanted.failing) if key[0] not in whole and key[0] in jobs]
-        found = yield fetch("load_tasks", tenant=tenant, keys=keys, ups=ups)
-        _enter(book, found)
 
 
 def _enter(book: ledger.Ledger, found: list[database.Row]) -> None:
@@ -160,7 +182,7 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
         state, was = t.state, t.was
         if was:
             changed.append((
-                tenant, job_id, task_id, t.input, state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies,
+                tenant, job_id, task_id, state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies,
                 t.resuming, t.skipped_by_dependency, t.output, t.error, t.started_at, t.finished_at, t.ready_at,
                 t.worker, t.token, t.max_attempts, t.timeout_at,
             ))  # fmt: skip
@@ -175,13 +197,15 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
     new_jobs = {job.job_id for job in book.new_jobs}
     return [
         ("insert_blob", [(tenant, job_id, digest, data) for (job_id, digest), data in book.blobs.items()]),
-        ("insert_job", [(tenant, *_astuple(job)) for job in book.new_jobs]),
+        ("insert_job", [(tenant, *_astuple(job)[:-1]) for job in book.new_jobs]),
         ("update_job", [
-            (tenant, job.job_id, *_job_changes(job)) for job in book.changed_jobs.values() if job.job_id not in new_jobs
+            (tenant, job.job_id, job.was_seq, *_job_changes(job))
+            for job in book.changed_jobs.values() if job.job_id not in new_jobs
         ]),
-        ("insert_task", [(tenant, *_astuple(task)[:_TASK_COLUMNS]) for task in book.new_tasks]),
+        ("insert_task", [(tenant, *_new_task(task)) for task in book.new_tasks]),
         ("insert_edge", book.new_edges),
         ("update_task", changed),
+        ("update_input", [(tenant, *key, data) for key, data in book.new_inputs.items()]),
         ("delete_ready", unqueued),
         ("insert_ready", queued),
         ("delete_lease", [(tenant, *lease) for lease in book.dropped_leases]),
@@ -189,7 +213,7 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
         ("delete_timer", [(tenant, *key) for key in book.dropped_timers if key not in book.new_timers]),
         ("insert_timer", [(tenant, *_astuple(timer)) for timer in book.new_timers.values()]),
         ("insert_step", [(tenant, *_astuple(step)) for step in book.new_steps]),
-        ("take_signal", [(tenant, s.job_id, s.name, s.signal_id) for s in book.taken_signals]),
+        ("take_signal", [(tenant, s.job_id, s.name, s.signal_id, True) for s in book.taken_signals]),
         ("insert_signal", [(tenant, *_astuple(signal)) for signal in book.new_signals]),
         ("insert_dead_letter", new_letters),
         ("delete_dead_letter", gone_letters),

@@ -2,6 +2,45 @@
 -- to a job is only changed by who holds its lock, so it is read afterwards, by a statement of its own.
 -- Differs: PostgreSQL takes a set of rows as arrays, and locks rows.
 
+-- name: load_at_once
+-- What a transition needs, on one snapshot and in one round trip, without locks: candidates and jobs (first column) and
+-- tasks (second column), whole, and for a task which of `ups` it waits for.
+WITH c AS MATERIALIZED (
+    SELECT c.job_id, c.task_id, c.rank, c.ready_at
+    FROM unnest(:queues::text[]) AS q (queue)
+    CROSS JOIN unnest(:names::text[]) AS n (name)
+    CROSS JOIN LATERAL (
+        SELECT r.job_id, r.task_id, r.rank, r.ready_at FROM ready r
+        WHERE r.tenant = :tenant AND r.queue = q.queue AND r.name = n.name
+        ORDER BY r.rank, r.ready_at, r.job_id, r.task_id
+        LIMIT :most
+    ) c
+    ORDER BY c.rank, c.ready_at
+    LIMIT :most
+)
+SELECT j.job, NULL::task AS task, NULL::text[] AS ups, 0::int8 AS rank, 0::int8 AS ready_at
+FROM (SELECT unnest(:job_ids::text[]) AS job_id UNION SELECT c.job_id FROM c) k
+CROSS JOIN LATERAL (SELECT x AS job FROM job x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) j
+UNION ALL
+SELECT NULL, t.task, k.ups, k.rank, k.ready_at
+FROM (
+    SELECT u.job_id, u.task_id, NULL::text[] AS ups, NULL::int8 AS rank, 0::int8 AS ready_at
+    FROM unnest(:keys.0::text[], :keys.1::text[]) AS u (job_id, task_id)
+    UNION ALL
+    SELECT e.job_id, e.down, array_agg(e.up), NULL, 0
+    FROM unnest(:ups.0::text[], :ups.1::text[]) AS u (job_id, task_id)
+    CROSS JOIN LATERAL (
+        SELECT x.job_id, x.up, x.down FROM edge x
+        WHERE x.tenant = :tenant AND x.job_id = u.job_id AND x.up = u.task_id OFFSET 0
+    ) e
+    GROUP BY e.job_id, e.down
+    UNION ALL
+    SELECT c.job_id, c.task_id, NULL, c.rank, c.ready_at FROM c
+) k
+CROSS JOIN LATERAL (
+    SELECT x AS task FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) t;
+
 -- name: load_jobs
 -- Jobs by id, locked.
 SELECT

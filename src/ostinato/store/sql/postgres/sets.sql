@@ -69,10 +69,10 @@ WHERE t.state = 'processing';
 SELECT e.transaction::text::int8, e.position, e.job_id, e.seq, e.type, e.task_id, e.attempt, e.at, e.data, j.name,
     j.correlation_id
 FROM event e JOIN job j ON j.tenant = e.tenant AND j.job_id = e.job_id
-WHERE e.tenant || '' = :tenant
+WHERE e.tenant = :tenant
     AND (e.transaction, e.position) > (CAST(CAST(:after_major::int8 AS text) AS xid8), :after_minor::int8)
     AND e.transaction < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY e.tenant || '', e.transaction, e.position
+ORDER BY e.transaction, e.position
 LIMIT :most;
 
 -- name: feed_end

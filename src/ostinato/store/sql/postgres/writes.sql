@@ -1,5 +1,6 @@
--- Writes, each over many rows. A row is the tenant, then the columns in order.
--- Differs: PostgreSQL takes every column as an array, so that one statement writes all rows.
+-- Writes, each over many rows of one tenant.
+-- Differs: PostgreSQL takes every column as an array, so that one statement writes all rows; `rows.0` is the tenant.
+-- (OFFSET 0 keeps each lookup a lookup by the whole key, whatever the planner thinks of an empty table.)
 
 -- name: insert_job
 -- Enter jobs.
@@ -8,64 +9,95 @@ INSERT INTO job (
     cascades, deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active,
     completed, failed, tolerated, skipped, cancelled
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[], :rows.5::text[],
-    :rows.6::text[], :rows.7::text[], :rows.8::bytea[], :rows.9::bytea[], :rows.10::bool[], :rows.11::int8[],
-    :rows.12::int8[], :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[],
-    :rows.17::int8[], :rows.18::int8[], :rows.19::int8[], :rows.20::int8[], :rows.21::int8[],
-    :rows.22::int8[], :rows.23::int8[]
+SELECT
+    :tenant, r.job_id, r.name, r.state, r.priority, r.request_id, r.correlation_id, r.idempotency_key,
+    r.request_hash, r.tags, r.cascades, r.deadline_at, r.created_at, r.finished_at, r.failure_detected_at,
+    r.last_seq, r.total, r.blocked, r.active, r.completed, r.failed, r.tolerated, r.skipped, r.cancelled
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[], :rows.5::text[], :rows.6::text[],
+    :rows.7::text[], :rows.8::bytea[], :rows.9::bytea[], :rows.10::bool[], :rows.11::int8[], :rows.12::int8[],
+    :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[], :rows.18::int8[],
+    :rows.19::int8[], :rows.20::int8[], :rows.21::int8[], :rows.22::int8[], :rows.23::int8[]
+) AS r (
+    job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
+    deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed,
+    failed, tolerated, skipped, cancelled
 );
 
 -- name: update_job
--- Write back what can change in a job.
+-- Write back what can change in a job, if it still is as it was loaded; the driver counts what comes back.
 UPDATE job AS x SET
     state = r.state, cascades = r.cascades, deadline_at = r.deadline_at, finished_at = r.finished_at,
     failure_detected_at = r.failure_detected_at, last_seq = r.last_seq, total = r.total, blocked = r.blocked,
-    active = r.active, completed = r.completed, failed = r.failed, tolerated = r.tolerated, skipped =
-    r.skipped, cancelled = r.cancelled
-FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::bool[], :rows.4::int8[], :rows.5::int8[],
-    :rows.6::int8[], :rows.7::int8[], :rows.8::int8[], :rows.9::int8[], :rows.10::int8[], :rows.11::int8[],
-    :rows.12::int8[], :rows.13::int8[], :rows.14::int8[], :rows.15::int8[]
-) AS r (
-    tenant, job_id, state, cascades, deadline_at, finished_at, failure_detected_at, last_seq, total, blocked,
-    active, completed, failed, tolerated, skipped, cancelled
-)
-WHERE x.tenant = r.tenant AND x.job_id = r.job_id;
+    active = r.active, completed = r.completed, failed = r.failed, tolerated = r.tolerated, skipped = r.skipped,
+    cancelled = r.cancelled
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::int8[], :rows.3::text[], :rows.4::bool[], :rows.5::int8[], :rows.6::int8[],
+        :rows.7::int8[], :rows.8::int8[], :rows.9::int8[], :rows.10::int8[], :rows.11::int8[], :rows.12::int8[],
+        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[]
+    ) AS u (
+        job_id, was_seq, state, cascades, deadline_at, finished_at, failure_detected_at, last_seq, total,
+        blocked, active, completed, failed, tolerated, skipped, cancelled
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq
+RETURNING 1;
 
 -- name: insert_task
 -- Enter tasks.
 INSERT INTO task (
     tenant, job_id, task_id, position, name, queue, priority, policy, optional, dependencies, options, input,
-    state, attempt, attempt_base, crashes, open_dependencies, resuming, skipped_by_dependency, output, error,
-    started_at, finished_at, ready_at, worker, token, max_attempts, timeout_at
+    state, attempt, open_dependencies, skipped_by_dependency, started_at, finished_at, ready_at, worker, token,
+    max_attempts, timeout_at, attempt_base, crashes, resuming
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::text[], :rows.5::text[],
-    :rows.6::int8[], :rows.7::text[], :rows.8::bool[], :rows.9::int8[], :rows.10::bytea[], :rows.11::bytea[],
-    :rows.12::text[], :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[],
-    :rows.17::bool[], :rows.18::bool[], :rows.19::bytea[], :rows.20::bytea[], :rows.21::int8[],
-    :rows.22::int8[], :rows.23::int8[], :rows.24::text[], :rows.25::text[], :rows.26::int8[], :rows.27::int8[]
+SELECT
+    :tenant, r.job_id, r.task_id, r.position, r.name, r.queue, r.priority, r.policy, r.optional, r.dependencies,
+    r.options, r.input, r.state, r.attempt, r.open_dependencies, r.skipped_by_dependency, r.started_at,
+    r.finished_at, r.ready_at, r.worker, r.token, r.max_attempts, r.timeout_at, 0, 0, false
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::text[], :rows.5::text[], :rows.6::int8[],
+    :rows.7::text[], :rows.8::bool[], :rows.9::int8[], :rows.10::bytea[], :rows.11::bytea[], :rows.12::text[],
+    :rows.13::int8[], :rows.14::int8[], :rows.15::bool[], :rows.16::int8[], :rows.17::int8[], :rows.18::int8[],
+    :rows.19::text[], :rows.20::text[], :rows.21::int8[], :rows.22::int8[]
+) AS r (
+    job_id, task_id, position, name, queue, priority, policy, optional, dependencies, options, input, state,
+    attempt, open_dependencies, skipped_by_dependency, started_at, finished_at, ready_at, worker, token,
+    max_attempts, timeout_at
 );
 
 -- name: update_task
 -- Write back what can change in a task.
 UPDATE task AS x SET
-    input = r.input, state = r.state, attempt = r.attempt, attempt_base = r.attempt_base, crashes = r.crashes,
-    open_dependencies = r.open_dependencies, resuming = r.resuming, skipped_by_dependency =
-    r.skipped_by_dependency, output = r.output, error = r.error, started_at = r.started_at, finished_at =
-    r.finished_at, ready_at = r.ready_at, worker = r.worker, token = r.token, max_attempts = r.max_attempts,
-    timeout_at = r.timeout_at
-FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::bytea[], :rows.4::text[], :rows.5::int8[],
-    :rows.6::int8[], :rows.7::int8[], :rows.8::int8[], :rows.9::bool[], :rows.10::bool[], :rows.11::bytea[],
-    :rows.12::bytea[], :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::text[],
-    :rows.17::text[], :rows.18::int8[], :rows.19::int8[]
-) AS r (
-    tenant, job_id, task_id, input, state, attempt, attempt_base, crashes, open_dependencies, resuming,
-    skipped_by_dependency, output, error, started_at, finished_at, ready_at, worker, token, max_attempts,
-    timeout_at
-)
+    state = r.state, attempt = r.attempt, attempt_base = r.attempt_base, crashes = r.crashes, open_dependencies
+    = r.open_dependencies, resuming = r.resuming, skipped_by_dependency = r.skipped_by_dependency, output =
+    r.output, error = r.error, started_at = r.started_at, finished_at = r.finished_at, ready_at = r.ready_at,
+    worker = r.worker, token = r.token, max_attempts = r.max_attempts, timeout_at = r.timeout_at
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[], :rows.5::int8[], :rows.6::int8[],
+        :rows.7::int8[], :rows.8::bool[], :rows.9::bool[], :rows.10::bytea[], :rows.11::bytea[],
+        :rows.12::int8[], :rows.13::int8[], :rows.14::int8[], :rows.15::text[], :rows.16::text[],
+        :rows.17::int8[], :rows.18::int8[]
+    ) AS u (
+        job_id, task_id, state, attempt, attempt_base, crashes, open_dependencies, resuming,
+        skipped_by_dependency, output, error, started_at, finished_at, ready_at, worker, token, max_attempts,
+        timeout_at
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
+
+-- name: update_input
+-- Give tasks that are to run again another input.
+UPDATE task AS x SET
+    input = r.input
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[], :rows.3::bytea[]
+    ) AS u (
+        job_id, task_id, input
+    ) OFFSET 0
+) r
 WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
 
 -- name: insert_edge
@@ -73,8 +105,12 @@ WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
 INSERT INTO edge (
     tenant, job_id, up, down
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[]
+SELECT
+    :tenant, r.job_id, r.up, r.down
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[]
+) AS r (
+    job_id, up, down
 );
 
 -- name: insert_ready
@@ -82,20 +118,24 @@ SELECT * FROM unnest(
 INSERT INTO ready (
     tenant, queue, name, rank, ready_at, job_id, task_id
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::int8[], :rows.5::text[],
-    :rows.6::text[]
+SELECT
+    :tenant, r.queue, r.name, r.rank, r.ready_at, r.job_id, r.task_id
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::int8[], :rows.5::text[], :rows.6::text[]
+) AS r (
+    queue, name, rank, ready_at, job_id, task_id
 );
 
 -- name: delete_ready
 -- Take tasks out of the queue.
 DELETE FROM ready AS x
-USING unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::int8[], :rows.5::text[],
-    :rows.6::text[]
-) AS r (
-    tenant, queue, name, rank, ready_at, job_id, task_id
-)
+USING (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::int8[], :rows.5::text[], :rows.6::text[]
+    ) AS u (
+        queue, name, rank, ready_at, job_id, task_id
+    ) OFFSET 0
+) r
 WHERE x.tenant = r.tenant AND x.queue = r.queue AND x.name = r.name AND x.rank = r.rank AND x.ready_at = r.ready_at AND x.job_id = r.job_id AND x.task_id = r.task_id;
 
 -- name: insert_lease
@@ -103,18 +143,24 @@ WHERE x.tenant = r.tenant AND x.queue = r.queue AND x.name = r.name AND x.rank =
 INSERT INTO lease (
     tenant, worker, token, tasks
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::bytea[]
+SELECT
+    :tenant, r.worker, r.token, r.tasks
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::bytea[]
+) AS r (
+    worker, token, tasks
 );
 
 -- name: delete_lease
 -- Forget claims whose tasks have all been reported.
 DELETE FROM lease AS x
-USING unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[]
-) AS r (
-    tenant, worker, token
-)
+USING (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[]
+    ) AS u (
+        worker, token
+    ) OFFSET 0
+) r
 WHERE x.tenant = r.tenant AND x.worker = r.worker AND x.token = r.token;
 
 -- name: insert_timer
@@ -122,16 +168,26 @@ WHERE x.tenant = r.tenant AND x.worker = r.worker AND x.token = r.token;
 INSERT INTO timer (
     tenant, job_id, task_id, kind, name, key, due_at
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::text[], :rows.5::text[],
-    :rows.6::int8[]
+SELECT
+    :tenant, r.job_id, r.task_id, r.kind, r.name, r.key, r.due_at
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::text[], :rows.5::text[], :rows.6::int8[]
+) AS r (
+    job_id, task_id, kind, name, key, due_at
 )
 ON CONFLICT (tenant, job_id, task_id) DO UPDATE SET
     kind = excluded.kind, name = excluded.name, key = excluded.key, due_at = excluded.due_at;
 
 -- name: delete_timer
 -- Disarm timers.
-DELETE FROM timer AS x USING unnest(:rows.0::text[], :rows.1::text[], :rows.2::text[]) AS r (tenant, job_id, task_id)
+DELETE FROM timer AS x
+USING (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[]
+    ) AS u (
+        job_id, task_id
+    ) OFFSET 0
+) r
 WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
 
 -- name: insert_step
@@ -139,8 +195,12 @@ WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
 INSERT INTO step (
     tenant, job_id, task_id, key, output, recorded_at
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::bytea[], :rows.5::int8[]
+SELECT
+    :tenant, r.job_id, r.task_id, r.key, r.output, r.recorded_at
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::bytea[], :rows.5::int8[]
+) AS r (
+    job_id, task_id, key, output, recorded_at
 )
 ON CONFLICT (tenant, job_id, task_id, key) DO NOTHING;
 
@@ -149,18 +209,25 @@ ON CONFLICT (tenant, job_id, task_id, key) DO NOTHING;
 INSERT INTO signal (
     tenant, job_id, name, signal_id, payload, taken
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::bytea[], :rows.5::bool[]
+SELECT
+    :tenant, r.job_id, r.name, r.signal_id, r.payload, r.taken
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::bytea[], :rows.5::bool[]
+) AS r (
+    job_id, name, signal_id, payload, taken
 );
 
 -- name: take_signal
 -- Mark signals as taken.
-UPDATE signal AS x SET taken = true
-FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[]
-) AS r (
-    tenant, job_id, name, signal_id
-)
+UPDATE signal AS x SET
+    taken = r.taken
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::bool[]
+    ) AS u (
+        job_id, name, signal_id, taken
+    ) OFFSET 0
+) r
 WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.name = r.name AND x.signal_id = r.signal_id;
 
 -- name: insert_dead_letter
@@ -168,13 +235,24 @@ WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.name = r.name AND x.sign
 INSERT INTO dead_letter (
     tenant, job_id, task_id, name, failed_at
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[]
+SELECT
+    :tenant, r.job_id, r.task_id, r.name, r.failed_at
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[]
+) AS r (
+    job_id, task_id, name, failed_at
 );
 
 -- name: delete_dead_letter
 -- Take tasks off the list of dead letters.
-DELETE FROM dead_letter AS x USING unnest(:rows.0::text[], :rows.1::text[], :rows.2::text[]) AS r (tenant, job_id, task_id)
+DELETE FROM dead_letter AS x
+USING (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[]
+    ) AS u (
+        job_id, task_id
+    ) OFFSET 0
+) r
 WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
 
 -- name: insert_event
@@ -182,9 +260,13 @@ WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
 INSERT INTO event (
     tenant, job_id, seq, type, task_id, attempt, at, data
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::int8[], :rows.3::text[], :rows.4::text[], :rows.5::int8[],
-    :rows.6::int8[], :rows.7::bytea[]
+SELECT
+    :tenant, r.job_id, r.seq, r.type, r.task_id, r.attempt, r.at, r.data
+FROM unnest(
+    :rows.1::text[], :rows.2::int8[], :rows.3::text[], :rows.4::text[], :rows.5::int8[], :rows.6::int8[],
+    :rows.7::bytea[]
+) AS r (
+    job_id, seq, type, task_id, attempt, at, data
 );
 
 -- name: insert_blob
@@ -192,7 +274,15 @@ SELECT * FROM unnest(
 INSERT INTO blob (
     tenant, job_id, digest, data
 )
-SELECT * FROM unnest(
-    :rows.0::text[], :rows.1::text[], :rows.2::bytea[], :rows.3::bytea[]
+SELECT
+    :tenant, r.job_id, r.digest, r.data
+FROM unnest(
+    :rows.1::text[], :rows.2::bytea[], :rows.3::bytea[]
+) AS r (
+    job_id, digest, data
 )
 ON CONFLICT (tenant, job_id, digest) DO NOTHING;
+
+-- name: expect_jobs
+-- After the writes, as their last part: take everything back unless each job was still as it was loaded.
+SELECT ostinato_expect((SELECT count(*) FROM update_job), :wanted);

@@ -1,5 +1,5 @@
--- Writes, each over many rows. A row is the tenant, then the columns in order.
--- Differs: SQLite binds one row at a time.
+-- Writes, each over many rows of one tenant.
+-- Differs: SQLite binds one row at a time: the tenant, then the columns in order.
 
 -- name: insert_job
 -- Enter jobs.
@@ -8,31 +8,43 @@ INSERT INTO job (
     cascades, deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active,
     completed, failed, tolerated, skipped, cancelled
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
+    ?24
+);
 
 -- name: update_job
--- Write back what can change in a job.
+-- Write back what can change in a job, if it still is as it was loaded.
 UPDATE job SET
-    state = ?3, cascades = ?4, deadline_at = ?5, finished_at = ?6, failure_detected_at = ?7, last_seq = ?8,
-    total = ?9, blocked = ?10, active = ?11, completed = ?12, failed = ?13, tolerated = ?14, skipped = ?15,
-    cancelled = ?16
-WHERE tenant = ?1 AND job_id = ?2;
+    state = ?4, cascades = ?5, deadline_at = ?6, finished_at = ?7, failure_detected_at = ?8, last_seq = ?9,
+    total = ?10, blocked = ?11, active = ?12, completed = ?13, failed = ?14, tolerated = ?15, skipped = ?16,
+    cancelled = ?17
+WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3;
 
 -- name: insert_task
 -- Enter tasks.
 INSERT INTO task (
     tenant, job_id, task_id, position, name, queue, priority, policy, optional, dependencies, options, input,
-    state, attempt, attempt_base, crashes, open_dependencies, resuming, skipped_by_dependency, output, error,
-    started_at, finished_at, ready_at, worker, token, max_attempts, timeout_at
+    state, attempt, open_dependencies, skipped_by_dependency, started_at, finished_at, ready_at, worker, token,
+    max_attempts, timeout_at, attempt_base, crashes, resuming
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, 0,
+    0, 0
+);
 
 -- name: update_task
 -- Write back what can change in a task.
 UPDATE task SET
-    input = ?4, state = ?5, attempt = ?6, attempt_base = ?7, crashes = ?8, open_dependencies = ?9, resuming =
-    ?10, skipped_by_dependency = ?11, output = ?12, error = ?13, started_at = ?14, finished_at = ?15, ready_at
-    = ?16, worker = ?17, token = ?18, max_attempts = ?19, timeout_at = ?20
+    state = ?4, attempt = ?5, attempt_base = ?6, crashes = ?7, open_dependencies = ?8, resuming = ?9,
+    skipped_by_dependency = ?10, output = ?11, error = ?12, started_at = ?13, finished_at = ?14, ready_at = ?15,
+    worker = ?16, token = ?17, max_attempts = ?18, timeout_at = ?19
+WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
+
+-- name: update_input
+-- Give tasks that are to run again another input.
+UPDATE task SET
+    input = ?4
 WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: insert_edge
@@ -40,14 +52,18 @@ WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 INSERT INTO edge (
     tenant, job_id, up, down
 )
-VALUES (?, ?, ?, ?);
+VALUES (
+    ?1, ?2, ?3, ?4
+);
 
 -- name: insert_ready
 -- Queue pending tasks.
 INSERT INTO ready (
     tenant, queue, name, rank, ready_at, job_id, task_id
 )
-VALUES (?, ?, ?, ?, ?, ?, ?);
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7
+);
 
 -- name: delete_ready
 -- Take tasks out of the queue.
@@ -59,7 +75,9 @@ WHERE tenant = ?1 AND queue = ?2 AND name = ?3 AND rank = ?4 AND ready_at = ?5 A
 INSERT INTO lease (
     tenant, worker, token, tasks
 )
-VALUES (?, ?, ?, ?);
+VALUES (
+    ?1, ?2, ?3, ?4
+);
 
 -- name: delete_lease
 -- Forget claims whose tasks have all been reported.
@@ -71,20 +89,25 @@ WHERE tenant = ?1 AND worker = ?2 AND token = ?3;
 INSERT INTO timer (
     tenant, job_id, task_id, kind, name, key, due_at
 )
-VALUES (?, ?, ?, ?, ?, ?, ?)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7
+)
 ON CONFLICT (tenant, job_id, task_id) DO UPDATE SET
     kind = excluded.kind, name = excluded.name, key = excluded.key, due_at = excluded.due_at;
 
 -- name: delete_timer
 -- Disarm timers.
-DELETE FROM timer WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
+DELETE FROM timer
+WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: insert_step
 -- Record finished steps. The first record of a step stands.
 INSERT INTO step (
     tenant, job_id, task_id, key, output, recorded_at
 )
-VALUES (?, ?, ?, ?, ?, ?)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6
+)
 ON CONFLICT (tenant, job_id, task_id, key) DO NOTHING;
 
 -- name: insert_signal
@@ -92,11 +115,14 @@ ON CONFLICT (tenant, job_id, task_id, key) DO NOTHING;
 INSERT INTO signal (
     tenant, job_id, name, signal_id, payload, taken
 )
-VALUES (?, ?, ?, ?, ?, ?);
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6
+);
 
 -- name: take_signal
 -- Mark signals as taken.
-UPDATE signal SET taken = 1
+UPDATE signal SET
+    taken = ?5
 WHERE tenant = ?1 AND job_id = ?2 AND name = ?3 AND signal_id = ?4;
 
 -- name: insert_dead_letter
@@ -104,23 +130,30 @@ WHERE tenant = ?1 AND job_id = ?2 AND name = ?3 AND signal_id = ?4;
 INSERT INTO dead_letter (
     tenant, job_id, task_id, name, failed_at
 )
-VALUES (?, ?, ?, ?, ?);
+VALUES (
+    ?1, ?2, ?3, ?4, ?5
+);
 
 -- name: delete_dead_letter
 -- Take tasks off the list of dead letters.
-DELETE FROM dead_letter WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
+DELETE FROM dead_letter
+WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: insert_event
 -- Append events.
 INSERT INTO event (
     tenant, job_id, seq, type, task_id, attempt, at, data
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+);
 
 -- name: insert_blob
 -- Keep large payloads, once for each content.
 INSERT INTO blob (
     tenant, job_id, digest, data
 )
-VALUES (?, ?, ?, ?)
+VALUES (
+    ?1, ?2, ?3, ?4
+)
 ON CONFLICT (tenant, job_id, digest) DO NOTHING;

@@ -151,7 +151,7 @@ CREATE TABLE blob (
 -- Numbers are drawn before the commit, so `position` is not the order of commits: the feed goes by `transaction` first, and
 -- only as far as no older transaction can still commit.
 CREATE TABLE event (
-    position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    position bigint GENERATED ALWAYS AS IDENTITY,
     tenant text COLLATE "C" NOT NULL,
     job_id text COLLATE "C" NOT NULL,
     seq bigint NOT NULL,
@@ -160,10 +160,10 @@ CREATE TABLE event (
     attempt bigint,
     at bigint NOT NULL,
     data bytea NOT NULL,
-    transaction xid8 NOT NULL DEFAULT pg_current_xact_id()
+    transaction xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    PRIMARY KEY (tenant, job_id, seq)
 );
-CREATE UNIQUE INDEX event_stream ON event (tenant, job_id, seq);
-CREATE INDEX event_feed ON event ((tenant || ''), transaction, position);
+CREATE INDEX event_feed ON event (transaction, position);
 
 CREATE TABLE worker (
     tenant text COLLATE "C" NOT NULL,
@@ -191,6 +191,15 @@ CREATE TABLE tenant (
 ALTER TABLE task SET (fillfactor = 80);
 ALTER TABLE ready SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 ALTER TABLE timer SET (autovacuum_vacuum_scale_factor = 0.05);
+
+-- Takes a statement back if it did not change as many jobs as it should have: somebody else was faster.
+CREATE FUNCTION ostinato_expect(changed bigint, wanted bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF changed <> wanted THEN
+        RAISE EXCEPTION 'ostinato: a job was changed by another transaction' USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN changed;
+END $$;
 
 -- Moves that the state machine does not allow are refused here too, whoever writes.
 CREATE FUNCTION ostinato_refuse() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,5 @@
 -- The run model: jobs of tasks, what is ready or running, what waits, what happened.
+-- Checks are written with OR: SQLite would build a table for each IN, for each row.
 -- Every key starts with the tenant. Times are microseconds since the epoch. Payloads are opaque bytes.
 -- Indexes on (tenant || '') serve only queries that say so: on an empty table a planner finds all indexes equally good, and
 -- would keep such a plan while the table grows.
@@ -7,7 +8,9 @@ CREATE TABLE job (
     tenant TEXT NOT NULL CHECK (tenant <> ''),
     job_id TEXT NOT NULL CHECK (job_id <> ''),
     name TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('running', 'completed', 'failed', 'cancelled', 'timed_out')),
+    state TEXT NOT NULL CHECK (
+        state = 'running' OR state = 'completed' OR state = 'timed_out' OR state = 'failed'
+        OR state = 'cancelled'),
     priority INTEGER NOT NULL,
     request_id TEXT,
     correlation_id TEXT NOT NULL,
@@ -42,13 +45,14 @@ CREATE TABLE task (
     name TEXT NOT NULL,
     queue TEXT NOT NULL,
     priority INTEGER NOT NULL,
-    policy TEXT NOT NULL CHECK (policy IN ('block', 'skip', 'run')),
+    policy TEXT NOT NULL CHECK (policy = 'block' OR policy = 'skip' OR policy = 'run'),
     optional INTEGER NOT NULL,
     dependencies INTEGER NOT NULL,
     options BLOB,
     input BLOB NOT NULL,
-    state TEXT NOT NULL CHECK (state IN
-        ('blocked', 'pending', 'processing', 'waiting', 'completed', 'failed', 'skipped', 'cancelled')),
+    state TEXT NOT NULL CHECK (
+        state = 'completed' OR state = 'processing' OR state = 'pending' OR state = 'blocked'
+        OR state = 'waiting' OR state = 'failed' OR state = 'skipped' OR state = 'cancelled'),
     attempt INTEGER NOT NULL,
     attempt_base INTEGER NOT NULL,
     crashes INTEGER NOT NULL,
@@ -101,7 +105,7 @@ CREATE TABLE timer (
     tenant TEXT NOT NULL,
     job_id TEXT NOT NULL,
     task_id TEXT NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('retry', 'sleep', 'wait', 'deadline')),
+    kind TEXT NOT NULL CHECK (kind = 'retry' OR kind = 'sleep' OR kind = 'wait' OR kind = 'deadline'),
     name TEXT NOT NULL,
     key TEXT NOT NULL,
     due_at INTEGER,
@@ -187,13 +191,20 @@ CREATE TABLE tenant (
 -- Moves that the state machine does not allow are refused here too, whoever writes.
 CREATE TRIGGER task_move BEFORE UPDATE OF state ON task
 WHEN OLD.state <> NEW.state AND NOT CASE OLD.state
-    WHEN 'processing' THEN NEW.state IN ('pending', 'waiting', 'completed', 'failed', 'skipped', 'cancelled')
-    WHEN 'pending' THEN NEW.state IN ('processing', 'skipped', 'cancelled')
-    WHEN 'blocked' THEN NEW.state IN ('pending', 'processing', 'skipped', 'cancelled')
-    WHEN 'waiting' THEN NEW.state IN ('pending', 'processing', 'completed', 'failed', 'skipped', 'cancelled')
-    WHEN 'failed' THEN NEW.state IN ('blocked', 'pending', 'processing', 'skipped')
-    WHEN 'skipped' THEN NEW.state IN ('blocked', 'pending', 'processing')
-    WHEN 'cancelled' THEN NEW.state IN ('blocked', 'pending', 'processing', 'skipped')
+    WHEN 'processing' THEN (
+        NEW.state = 'completed' OR NEW.state = 'pending' OR NEW.state = 'waiting' OR NEW.state = 'failed'
+        OR NEW.state = 'skipped' OR NEW.state = 'cancelled')
+    WHEN 'pending' THEN (NEW.state = 'processing' OR NEW.state = 'skipped' OR NEW.state = 'cancelled')
+    WHEN 'blocked' THEN (
+        NEW.state = 'processing' OR NEW.state = 'pending' OR NEW.state = 'skipped' OR NEW.state = 'cancelled')
+    WHEN 'waiting' THEN (
+        NEW.state = 'completed' OR NEW.state = 'processing' OR NEW.state = 'pending' OR NEW.state = 'failed'
+        OR NEW.state = 'skipped' OR NEW.state = 'cancelled')
+    WHEN 'failed' THEN (
+        NEW.state = 'processing' OR NEW.state = 'pending' OR NEW.state = 'blocked' OR NEW.state = 'skipped')
+    WHEN 'skipped' THEN (NEW.state = 'processing' OR NEW.state = 'pending' OR NEW.state = 'blocked')
+    WHEN 'cancelled' THEN (
+        NEW.state = 'processing' OR NEW.state = 'pending' OR NEW.state = 'blocked' OR NEW.state = 'skipped')
     ELSE 0 END
 BEGIN
     SELECT RAISE(ABORT, 'ostinato: this move of a task is not legal');
@@ -201,10 +212,11 @@ END;
 
 CREATE TRIGGER job_move BEFORE UPDATE OF state ON job
 WHEN OLD.state <> NEW.state AND NOT CASE OLD.state
-    WHEN 'running' THEN NEW.state IN ('completed', 'failed', 'cancelled', 'timed_out')
-    WHEN 'failed' THEN NEW.state IN ('running', 'completed')
-    WHEN 'cancelled' THEN NEW.state IN ('running', 'completed')
-    WHEN 'timed_out' THEN NEW.state IN ('running', 'completed')
+    WHEN 'running' THEN (
+        NEW.state = 'completed' OR NEW.state = 'failed' OR NEW.state = 'cancelled' OR NEW.state = 'timed_out')
+    WHEN 'failed' THEN (NEW.state = 'completed' OR NEW.state = 'running')
+    WHEN 'cancelled' THEN (NEW.state = 'completed' OR NEW.state = 'running')
+    WHEN 'timed_out' THEN (NEW.state = 'completed' OR NEW.state = 'running')
     ELSE 0 END
 BEGIN
     SELECT RAISE(ABORT, 'ostinato: this move of a job is not legal');

@@ -46,7 +46,7 @@ class Ledger:
         self.new_edges: list[tuple[str, str, str, str]] = []
         self.changed_jobs: dict[str, rows.Job] = {}
         self.changed_tasks: dict[rows.TaskKey, rows.Task] = {}
-        self.new_inputs: dict[rows.TaskKey, bytes] = {}
+        self.new_inputs: set[rows.TaskKey] = set()
         self.events: list[tuple[str, str, int, str, str | None, int | None, int, bytes]] = []
         """(tenant, job, seq, type, task, attempt, at, data): rows as they are written, for there are many."""
         self.new_timers: dict[rows.TaskKey, rows.Timer] = {}

@@ -178,14 +178,19 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
     new_letters: list[tuple[Any, ...]] = []
     gone_letters: list[tuple[Any, ...]] = []
     changed: list[tuple[Any, ...]] = []
+    changed_input: list[tuple[Any, ...]] = []
     for (job_id, task_id), t in book.changed_tasks.items():
         state, was = t.state, t.was
         if was:
-            changed.append((
-                tenant, job_id, task_id, state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies,
-                t.resuming, t.skipped_by_dependency, t.output, t.error, t.started_at, t.finished_at, t.ready_at,
-                t.worker, t.token, t.max_attempts, t.timeout_at,
-            ))  # fmt: skip
+            row = (
+                state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+                t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts,
+                t.timeout_at,
+            )  # fmt: skip
+            if (job_id, task_id) in book.new_inputs:
+                changed_input.append((tenant, job_id, task_id, t.input, *row))
+            else:
+                changed.append((tenant, job_id, task_id, *row))
         if was == states.PENDING and (state != states.PENDING or t.ready_at != t.was_ready_at):
             unqueued.append((tenant, t.queue, t.name, -t.priority, t.was_ready_at, job_id, task_id))
         if state == states.PENDING and (was != states.PENDING or t.ready_at != t.was_ready_at):
@@ -205,7 +210,7 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
         ("insert_task", [(tenant, *_new_task(task)) for task in book.new_tasks]),
         ("insert_edge", book.new_edges),
         ("update_task", changed),
-        ("update_input", [(tenant, *key, data) for key, data in book.new_inputs.items()]),
+        ("update_task_and_input", changed_input),
         ("delete_ready", unqueued),
         ("insert_ready", queued),
         ("delete_lease", [(tenant, *lease) for lease in book.dropped_leases]),

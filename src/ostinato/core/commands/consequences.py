@@ -151,7 +151,8 @@ def run_again(
     rerun = frozenset(task.key for task in tasks)
     for task in tasks:
         if task.task_id in inputs:
-            task.input = book.new_inputs[task.key] = book.payload(job.job_id, inputs[task.task_id])
+            task.input = book.payload(job.job_id, inputs[task.task_id])
+            book.new_inputs.add(task.key)
         task.attempt_base = task.attempt
         task.crashes = 0
         task.error = None

@@ -41,10 +41,12 @@ UPDATE task SET
     worker = ?16, token = ?17, max_attempts = ?18, timeout_at = ?19
 WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
--- name: update_input
--- Give tasks that are to run again another input.
+-- name: update_task_and_input
+-- The same for tasks that are to run again with another input.
 UPDATE task SET
-    input = ?4
+    input = ?4, state = ?5, attempt = ?6, attempt_base = ?7, crashes = ?8, open_dependencies = ?9, resuming =
+    ?10, skipped_by_dependency = ?11, output = ?12, error = ?13, started_at = ?14, finished_at = ?15, ready_at =
+    ?16, worker = ?17, token = ?18, max_attempts = ?19, timeout_at = ?20
 WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: insert_edge

@@ -211,9 +211,12 @@ def _place_problems(snapshot: _Snapshot, task: rows.Task) -> Iterator[Found]:
 
 
 def _stray_rows(snapshot: _Snapshot) -> Iterator[Found]:
-    strays = {owner for owner, _ in snapshot.ready} | snapshot.timers.keys() | snapshot.letters
-    for task_id in sorted(strays - snapshot.tasks.keys() - {""}):
-        yield "I8", task_id, "something is queued, timed or listed for a task that does not exist"
+    for task_id in sorted((snapshot.timers.keys() | snapshot.letters) - snapshot.tasks.keys() - {""}):
+        yield "I8", task_id, "something is timed or listed for a task that does not exist"
+    for task_id, ready_at in sorted(snapshot.ready):
+        task = snapshot.tasks.get(task_id)
+        if task is None or task.state != states.PENDING or task.ready_at != ready_at:
+            yield "I2", task_id, "it is in the queue and should not be there"
     deadline_set = "" in snapshot.timers
     wanted = snapshot.job.deadline_at is not None and snapshot.job.state == states.RUNNING
     if deadline_set != wanted:

@@ -1,0 +1,1 @@
+"""The command line. Commands import the engine when they run, so that `--help` is there at once."""

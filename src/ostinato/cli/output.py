@@ -1,0 +1,185 @@
+"""How answers look: JSON for programs; compact tables, relative times and no surprises in a pipe for people."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+COLOURS = {
+    "running": "cyan",
+    "processing": "cyan",
+    "pending": "blue",
+    "waiting": "yellow",
+    "blocked": "bright_black",
+    "completed": "green",
+    "failed": "red",
+    "timed_out": "red",
+    "cancelled": "magenta",
+    "skipped": "bright_black",
+    "lost": "red",
+}
+WIDE = 10_000
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+# --- for programs ----------------------------------------------------------------------------------------------
+
+
+def encode(value: Any) -> str:
+    """One line of JSON. Text that is not valid Unicode can only come from the command line; it is shown escaped."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_valid(value)).decode()
+
+
+def document(value: Any) -> None:
+    """One JSON document on stdout."""
+    print(msgspec.json.format(encode(value), indent=2))
+
+
+def json_line(value: Any) -> None:
+    """One of many JSON documents, each on its line, as soon as it is known."""
+    print(encode(value), flush=True)
+
+
+def _valid(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_valid(key): _valid(item) for key, item in cast("dict[str, Any]", value).items()}
+    return value
+
+
+# --- for people ------------------------------------------------------------------------------------------------
+
+
+def console() -> Console:
+    """Stdout. In a pipe nothing is wrapped or cut, because nobody knows how wide the reader is."""
+    from rich.console import Console
+
+    piped = not sys.stdout.isatty()
+    return Console(width=WIDE if piped else None, no_color=piped or None, highlight=False, markup=False, emoji=False)
+
+
+def say(text: str) -> None:
+    print(plain(text), flush=True)
+
+
+def note(text: str) -> None:
+    """Beside the answer: on stderr, so that it does not get into a pipe."""
+    print(plain(text), file=sys.stderr, flush=True)
+
+
+def table(columns: Sequence[str], lines: Iterable[Sequence[Any]], *, none: str) -> None:
+    """Cells are text, or values made by the functions below. `none` is said when there is no line."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        made.add_column(column, no_wrap=column.endswith("id"), overflow="fold")
+    for line in lines:
+        made.add_row(*[cell if not isinstance(cell, str) else plain(cell) for cell in line])
+    if made.row_count:
+        _print(made)
+    else:
+        say(none)
+
+
+def fields(pairs: Iterable[tuple[str, Any]]) -> None:
+    """Names and values, one pair to a line; pairs without a value are left out."""
+    from rich.table import Table
+
+    made = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    made.add_column(style="bold", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in pairs:
+        if value is not None and value != "":
+            made.add_row(name, plain(value) if isinstance(value, str) else value)
+    _print(made)
+
+
+def _print(made: Table) -> None:
+    """In a pipe the padding at the ends of lines is of no use to anybody."""
+    screen = console()
+    with screen.capture() as captured:
+        screen.print(made)
+    text = captured.get()
+    print(text if screen.is_terminal else "\n".join(line.rstrip() for line in text.splitlines()) + "\n", end="")
+
+
+def state(name: str) -> Text:
+    from rich.text import Text
+
+    return Text(name, style=COLOURS.get(name, ""))
+
+
+def plain(text: str) -> str:
+    """Text from a database may hold anything; a terminal obeys control characters, so they are spelt out."""
+    return text.translate(_CONTROL)
+
+
+def one_line(text: str) -> str:
+    return plain(" ".join(text.split()))
+
+
+def short(value: Any, most: int = 60) -> str:
+    """A JSON value, cut to fit into a table."""
+    text = value if isinstance(value, str) else encode(value)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def pretty(value: Any) -> str:
+    return msgspec.json.format(encode(value), indent=2)
+
+
+def reason(error: Any, most: int = 80) -> str:
+    """The first line of why something failed."""
+    if not isinstance(error, dict):
+        return "" if error is None else short(error, most)
+    parts = cast("dict[str, Any]", error)
+    message = str(parts.get("message", "")).partition("\n")[0]
+    return short(f"{parts.get('type', '')}: {message}".strip(": "), most)
+
+
+def counts(values: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in values.items())
+
+
+def duration(seconds: float) -> str:
+    if seconds < 1:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    for size, name, part, part_name in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size:
+            rest = int(seconds % size // part)
+            return f"{int(seconds // size)} {name}" + (f" {rest} {part_name}" if rest else "")
+    return f"{int(seconds)} s"
+
+
+def ago(moment: datetime.datetime | None, now: datetime.datetime) -> str:
+    """How long ago, or how long until."""
+    if moment is None:
+        return ""
+    seconds = (now - moment).total_seconds()
+    if -1 < seconds < 1:
+        return "now"
+    for size, name in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        if abs(seconds) >= size:
+            much = f"{int(abs(seconds) // size)} {name}"
+            return f"{much} ago" if seconds > 0 else f"in {much}"
+    return "now"
+
+
+def took(started: datetime.datetime | None, ended: datetime.datetime | None, now: datetime.datetime) -> str:
+    return "" if started is None else duration(((ended or now) - started).total_seconds())

@@ -1,0 +1,75 @@
+"""`ostinato run`: one job, from submission to result, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ostinato.cli import output
+from ostinato.cli.settings import Settings, command
+
+if TYPE_CHECKING:
+    from ostinato import app as app_
+
+SHUTDOWN_SECONDS = 2.0
+SHOWN_OUTPUTS = 20
+
+
+def register(root: typer.Typer) -> None:
+    command(root, "run", fast_loop=True)(run)
+
+
+async def run(
+    settings: Settings,
+    target: Annotated[
+        str, typer.Argument(metavar="FILE|MODULE:GRAPH", help="A job document (- is stdin), or a graph in a module.")
+    ],
+    application: Annotated[
+        str | None, typer.Option("--app", help="Where the functions are.", metavar="MODULE:APP")
+    ] = None,
+) -> None:
+    """Run a job to its end, and print its result."""
+    from ostinato.cli import loading, session, watching
+
+    app, job = loading.program(target, application)
+    where = application or target.rpartition(":")[0]
+    queues = tuple(sorted(_queues(app, job)))
+    session.configure(app, settings, work=True, queues=queues, shutdown_seconds=SHUTDOWN_SECONDS)
+    async with app:
+        handle = await app.submit(job)
+        try:
+            if sys.stdout.isatty() and not settings.json:
+                await watching.watch(app, handle, as_json=False)
+            outputs = await handle.result()
+        except asyncio.CancelledError:
+            output.note(f"job {handle.job_id} goes on when a worker runs: ostinato worker {where}")
+            raise
+        if settings.json:
+            output.document({"job": await handle.info(), "outputs": outputs})
+        else:
+            _print(outputs)
+
+
+def _queues(app: app_.Ostinato, job: Any) -> set[str]:
+    """Everything that this job may be queued on: there is no other worker to count on."""
+    from ostinato import builder
+
+    document: Any = job.document() if isinstance(job, builder.Graph) else job
+    try:
+        known = {str(task.get("queue", "default")) for task in document["tasks"]}
+    except (TypeError, KeyError, AttributeError):
+        known = set[str]()  # not a job document: submitting it will say why
+    return known | set(app.options.queues) | {function.queue for function in app.functions.values()}
+
+
+def _print(outputs: Mapping[str, Any]) -> None:
+    """The outputs by task id; on a terminal only the last ones of many."""
+    left_out = len(outputs) - SHOWN_OUTPUTS
+    if left_out > 0 and sys.stdout.isatty():
+        outputs = dict(list(outputs.items())[-SHOWN_OUTPUTS:])
+        output.note(f"the outputs of {left_out:,} tasks are not shown; --json shows all")
+    output.say(output.pretty(outputs))

@@ -1,0 +1,85 @@
+"""`ostinato worker`: run tasks until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ostinato.cli import output
+from ostinato.cli.settings import Settings, command
+
+if TYPE_CHECKING:
+    from ostinato import app as app_
+
+ENDS = (signal.SIGTERM, signal.SIGINT)
+
+
+def register(root: typer.Typer) -> None:
+    command(root, "worker", fast_loop=True)(worker)
+
+
+async def worker(
+    settings: Settings,
+    application: Annotated[
+        str, typer.Argument(metavar="MODULE:APP", help="The application, or path/to/file.py:app.", show_default=False)
+    ],
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", help="Functions that run at the same time.", min=1)
+    ] = None,
+    queue: Annotated[list[str] | None, typer.Option("--queue", help="Serve this queue; may be repeated.")] = None,
+    shutdown_seconds: Annotated[
+        float | None, typer.Option("--shutdown-seconds", help="How long to let functions finish when stopped.", min=0)
+    ] = None,
+) -> None:
+    """Run tasks until stopped.
+
+    SIGTERM or Ctrl-C let what runs finish, or hand it back."""
+    from ostinato.cli import loading, session
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    app = loading.application(application)
+    chosen: dict[str, Any] = {"concurrency": concurrency, "shutdown_seconds": shutdown_seconds, "work": True}
+    chosen["queues"] = tuple(queue) if queue else None
+    session.configure(app, settings, **{name: value for name, value in chosen.items() if value is not None})
+    async with app:
+        _say(settings, "ready", f"ready: {_about(app)}", app)
+        ended = await _told_to_stop()
+        _say(settings, "stopping", f"{ended.name}: finishing what runs, or handing it back", app)
+    _say(settings, "stopped", "stopped", app)
+
+
+async def _told_to_stop() -> signal.Signals:
+    """Wait for a signal. The one after it does what it always did, for people in a hurry."""
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[signal.Signals] = loop.create_future()
+
+    def tell(number: signal.Signals) -> None:
+        for end in ENDS:
+            loop.remove_signal_handler(end)
+        if not told.done():
+            told.set_result(number)
+
+    for end in ENDS:
+        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C raises KeyboardInterrupt
+            loop.add_signal_handler(end, tell, end)
+    return await told
+
+
+def _about(app: app_.Ostinato) -> str:
+    from ostinato.cli import session
+
+    functions = f"{len(app.functions)} function{'' if len(app.functions) == 1 else 's'}"
+    queues = ", ".join(app.options.queues)
+    return f"{functions}, queue {queues}, concurrency {app.options.concurrency}, {session.shown_url(app.url)}"
+
+
+def _say(settings: Settings, state: str, text: str, app: app_.Ostinato) -> None:
+    if settings.json:
+        output.json_line({"worker": state, "functions": sorted(app.functions), "queues": app.options.queues})
+    else:
+        output.say(text)

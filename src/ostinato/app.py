@@ -226,10 +226,12 @@ class Ostinato:
             graph.check_seconds(seconds, "retention")
         await self.engine.store.set_retention(self.tenant, seconds)
 
-    async def prune(self) -> int:
-        """Remove finished jobs that are older than the retention, now; how many there were."""
+    async def prune(self, *, older_than: float | None = None) -> int:
+        """Remove finished jobs older than the retention (or than so many seconds), now; how many there were."""
+        if older_than is not None:
+            graph.check_seconds(older_than, "older_than")
         removed = 0
-        while count := await self.engine.store.prune(self.tenant, self.options.retention_seconds):
+        while count := await self.engine.store.prune(self.tenant, self.options.retention_seconds, older_than):
             removed += count
         return removed
 

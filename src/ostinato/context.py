@@ -84,7 +84,7 @@ class Context:
         self._steps: dict[str, bytes] | None = {} if lease.fresh else None
         self._uses: dict[str, int] = {}
         self._input: dict[str, Any] = {}
-        self.dependency_outputs = DependencyOutputs(services, lease)
+        self._outputs: DependencyOutputs | None = None
         self.cancelled = False
         """True once the task was cancelled or its lease lost; an async function is also interrupted."""
 
@@ -103,6 +103,12 @@ class Context:
     @property
     def input(self) -> dict[str, Any]:
         return self._input
+
+    @property
+    def dependency_outputs(self) -> DependencyOutputs:
+        if self._outputs is None:
+            self._outputs = DependencyOutputs(self._services, self._lease)
+        return self._outputs
 
     @property
     def correlation_id(self) -> str:
@@ -189,17 +195,21 @@ class Context:
         if self.cancelled:
             raise errors.LeaseLost()
 
-    async def prepare(self, reads_outputs: bool) -> dict[str, Any]:
+    def ready(self, reads_outputs: bool) -> bool:
+        """Take over the input; False if there is more to read before the function can start."""
+        data = self._lease.input
+        if data.startswith(b"\x00") or (reads_outputs and self._lease.dependencies):
+            return False
+        if data != codec.EMPTY_OBJECT:
+            self._input = codec.decode(data)
+        return True
+
+    async def prepare(self, reads_outputs: bool) -> None:
         """Read what the function will want at once; the worker calls this before the function."""
         lease = self._lease
-        data = lease.input
-        if data != codec.EMPTY_OBJECT:
-            if data.startswith(b"\x00"):
-                data = await self._services.read_payload(lease.job_id, data)
-            self._input = codec.decode(data)
-        if reads_outputs and 0 < lease.dependencies <= READ_AHEAD:
+        self._input = codec.decode(await self._services.read_payload(lease.job_id, lease.input))
+        if reads_outputs and lease.dependencies <= READ_AHEAD:
             await self.dependency_outputs.load()
-        return self._input
 
     def _next_key(self, name: str) -> str:
         graph.check_name(name, "the name of a step")

@@ -18,8 +18,8 @@ class EngineOptions:
 
     concurrency: int = 10
     """Functions that run at the same time in one worker."""
-    max_prefetch: int = 500
-    """Tasks that a worker may claim ahead of those it runs; it does so only while tasks are short."""
+    max_prefetch: int = 2000
+    """Tasks that a worker may claim ahead of those it runs; it does so only for functions that have been quick."""
     queues: tuple[str, ...] = ("default",)
     """The queues that this worker serves."""
     lease_seconds: float = 30.0

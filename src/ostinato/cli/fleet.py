@@ -77,9 +77,7 @@ async def prune(
     from ostinato.cli import session
 
     async with session.opened(settings) as app:
-        if older_than is not None:
-            session.configure(app, settings, retention_seconds=older_than * DAY)
-        removed = await app.prune()
+        removed = await app.prune(older_than=None if older_than is None else older_than * DAY)
     if settings.json:
         output.document({"removed": removed})
     else:

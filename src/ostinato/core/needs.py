@@ -23,10 +23,6 @@ class Needs:
         self.jobs.add(key[0])
         self.tasks.add(key)
 
-    def success_of(self, key: rows.TaskKey) -> None:
-        self.task(key)
-        self.dependants_of.add(key)
-
     def failure_of(self, key: rows.TaskKey) -> None:
         self.task(key)
         self.failing.add(key)

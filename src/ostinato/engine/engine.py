@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ostinato import errors, functions, options, views
-from ostinato.core import codec, commands, graph, rows, states
+from ostinato.core import codec, commands, graph, ledger, rows, states
 from ostinato.engine import committer, maintenance, pulse, service, worker
 from ostinato.store import connect, store
 
@@ -167,6 +167,8 @@ class Engine:
         return self.pulse.read_now(lambda target: target.dependency_outputs(self.tenant, key, wanted))
 
     async def read_payload(self, job_id: str, stored: bytes) -> bytes:
+        if not stored.startswith(ledger.BLOB_MARK):
+            return stored
         return await self.store.payload(self.tenant, job_id, stored)
 
     def prepare_tasks(self, job_id: str, documents: Sequence[Any]) -> tuple[list[graph.TaskSpec], list[bytes]]:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import contextvars
 import random
 import time
 import traceback
 from collections.abc import Awaitable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import uuid_utils
 
 from ostinato import context, errors, functions, options
 from ostinato.core import codec, commands, retry, rows
-from ostinato.engine import committer
+from ostinato.engine import committer, threads
 
 AHEAD_SECONDS = 0.05
 """How much work to hold ready: enough to keep busy during a commit, little enough not to keep it from others."""
+TRUST = 100
+"""Tasks of a function that may be claimed ahead for each one that was seen to be quick."""
 STALE_SECONDS = 1.0
 """A task that was claimed ahead and has not started after this long is handed back."""
 
@@ -32,6 +32,25 @@ class _Running:
         self.task = task
         self.revoked = False
         self.context: context.Context | None = None
+
+
+class _Pace:
+    """How long a function took lately, and how much of it may therefore be claimed ahead."""
+
+    __slots__ = ("_calls", "_seconds")
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._seconds = 0.0
+
+    def note(self, seconds: float) -> None:
+        self._calls += 1
+        self._seconds = seconds if self._calls == 1 else (self._seconds + seconds) / 2
+
+    def ahead(self, settings: options.EngineOptions) -> int:
+        """As many as can be run within a commit or two, but no more than what is known of the function warrants."""
+        within = int(settings.concurrency * AHEAD_SECONDS / max(self._seconds, 1e-6))
+        return min(settings.max_prefetch, within, self._calls * TRUST)
 
 
 class Worker:
@@ -49,14 +68,13 @@ class Worker:
         self._services = services
         self._buffer: collections.deque[tuple[float, rows.Lease]] = collections.deque()
         self._running: dict[rows.TaskKey, _Running] = {}
-        self._pace = 1.0
+        self._paces: dict[str, _Pace] = {}
         self._stopping = False
         self._last_claim: commands.Claim | None = None
         self._policies: dict[str, rows.FunctionPolicy] = {}
         self._unreported: dict[str, int] = {}
         self._done_tokens: list[str] = []
         self._queues = frozenset(settings.queues)
-        self._threads: ThreadPoolExecutor | None = None
 
     # --- claiming --------------------------------------------------------------------------------------------
 
@@ -66,21 +84,23 @@ class Worker:
         held = len(self._running) + len(self._buffer)
         if held and self._last_claim is not None and self._last_claim.passed_over:
             return None  # a task is waiting that must run alone
-        room = self._options.concurrency + self._ahead() - held
+        slots = max(self._options.concurrency - held, 0)
+        allowed = {name: pace.ahead(self._options) for name, pace in self._paces.items()}
+        most = self._options.concurrency + max(allowed.values(), default=0)
+        room = most - held
         # Few and often would cost a transaction each: wait until a good part of the room is free.
-        if room <= 0 or (held and room * 4 < self._options.concurrency + self._ahead()):
+        if room <= 0 or (held and room * 4 < most):
             return None
+        ahead = {name: count - len(self._buffer) for name, count in allowed.items()}
         if len(self._policies) != len(self._functions):
             self._policies = {name: function.policy for name, function in self._functions.items()}
-        token = uuid_utils.uuid4().hex
         done, self._done_tokens = self._done_tokens, []
-        claim = commands.Claim(self.worker_id, token, self._policies, self._queues, room, idle=held == 0, done=done)
+        token = uuid_utils.uuid4().hex
+        claim = commands.Claim(
+            self.worker_id, token, self._policies, self._queues, slots, ahead, idle=held == 0, done=done
+        )
         self._last_claim = claim
         return claim
-
-    def _ahead(self) -> int:
-        """How many tasks can be run within the time of a commit or two, going by how long they took lately."""
-        return min(self._options.max_prefetch, int(self._options.concurrency * AHEAD_SECONDS / self._pace))
 
     def claim_failed(self, claim: commands.Claim) -> None:
         self._done_tokens += claim.done
@@ -146,8 +166,6 @@ class Worker:
         for running in list(self._running.values()):
             running.task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def kill(self) -> None:
         self._stopping = True
@@ -157,8 +175,6 @@ class Worker:
             running.revoked = True
             running.task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
 
     def all_tokens(self) -> list[str]:
         """Claims that are still noted in the database, as far as this worker knows."""
@@ -180,7 +196,10 @@ class Worker:
     async def _run(self, lease: rows.Lease) -> None:
         started = time.perf_counter()
         command = await self._attempt(lease)
-        self._pace += 0.5 * (max(time.perf_counter() - started, 1e-6) - self._pace)
+        pace = self._paces.get(lease.name)
+        if pace is None:
+            pace = self._paces[lease.name] = _Pace()
+        pace.note(time.perf_counter() - started)
         del self._running[(lease.job_id, lease.task_id)]
         if command is None:
             self._settle(lease.token)
@@ -197,13 +216,16 @@ class Worker:
         running = self._running[(lease.job_id, lease.task_id)]
         try:
             ctx = running.context = context.Context(self._services, lease)
-            arguments = function.bind(ctx, await ctx.prepare(function.reads_outputs))
-            if lease.timeout is None:
-                result = await self._call(function, arguments)
-            else:
+            if not ctx.ready(function.reads_outputs):
+                await ctx.prepare(function.reads_outputs)
+            arguments = function.bind(ctx, ctx.input)
+            if lease.timeout is not None:
                 result = await _within(lease.timeout, self._call(function, arguments))
-            what = f"the output of task {lease.task_id!r}"
-            output = codec.encode(result, what, self._options.max_payload_bytes)
+            elif function.is_async:
+                result = await function.code(**arguments)
+            else:
+                result = await self._call(function, arguments)
+            output = codec.encode(result, "the output of the task", self._options.max_payload_bytes)
             return commands.Complete(lease, output)
         except context.Suspended as suspended:
             return suspended.command
@@ -223,13 +245,9 @@ class Worker:
     async def _call(self, function: functions.Function, arguments: dict[str, Any]) -> Any:
         if function.is_async:
             return await function.code(**arguments)
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self._options.concurrency, "ostinato-function")
-        loop = asyncio.get_running_loop()
         if function.takes_context:
-            arguments["ctx"] = context.SyncContext(arguments["ctx"], loop)
-        call = contextvars.copy_context().run
-        return await loop.run_in_executor(self._threads, lambda: call(lambda: function.code(**arguments)))
+            arguments["ctx"] = context.SyncContext(arguments["ctx"], asyncio.get_running_loop())
+        return await threads.run(lambda: function.code(**arguments))
 
     def _failure(self, lease: rows.Lease, function: functions.Function, error: BaseException) -> commands.Fail:
         retryable = not isinstance(error, (errors.TerminalError, errors.InvalidInput))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import urllib.parse
 from collections.abc import Callable
 
 from ostinato import errors
@@ -15,6 +16,10 @@ def connect(url: str, *, clock: Callable[[], int] | None = None) -> database.Dat
     """A driver for the URL, not yet opened. Drivers are imported when they are needed."""
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
+        try:
+            _ = urllib.parse.urlsplit(url).port
+        except ValueError:
+            raise errors.InvalidUrl("the port in the URL is not a number from 0 to 65535") from None
         from ostinato.store import postgres
 
         return postgres.PostgresDatabase(url, clock=clock)

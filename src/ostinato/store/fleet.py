@@ -160,12 +160,14 @@ class Fleet:
 
         return await self.db.read(script, snapshot=False)
 
-    async def prune(self, tenant: str, default_seconds: float, most: int = 200) -> int:
-        """Remove up to `most` jobs that ended longer ago than the tenant's retention; how many were removed."""
+    async def prune(self, tenant: str, default_seconds: float, older_than: float | None = None, most: int = 200) -> int:
+        """Remove up to `most` jobs that ended longer ago than the tenant's retention, or than `older_than` seconds."""
 
         def script() -> database.Script[int]:
-            own = yield fetch("read_retention", tenant=tenant)
-            seconds = own[0][0] if own and own[0][0] is not None else default_seconds
+            seconds = older_than
+            if seconds is None:
+                own = yield fetch("read_retention", tenant=tenant)
+                seconds = own[0][0] if own and own[0][0] is not None else default_seconds
             before = self.db.now() - int(seconds * 1e6)
             old = yield fetch("finished_jobs", tenant=tenant, before=before, most=most)
             if not old:

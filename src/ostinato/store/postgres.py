@@ -178,6 +178,8 @@ class PostgresDatabase:
                 if connection is None or connection.is_closed():
                     connection = self._connections[role] = await self._connect()
                 yield connection
+            except UnicodeEncodeError:
+                raise errors.InvalidInput("the text has a lone surrogate, which is not valid Unicode") from None
             except asyncpg.ReadOnlySQLTransactionError:
                 await self._drop(role)
                 raise errors.DatabaseReadOnly() from None
@@ -185,6 +187,8 @@ class PostgresDatabase:
                 raise errors.DatabaseFull() from None
             except (asyncpg.InvalidCatalogNameError, asyncpg.InvalidAuthorizationSpecificationError) as error:
                 raise errors.DatabaseUnavailable(f"the server refused the connection: {error}") from None
+            except asyncpg.DataError as error:
+                raise errors.InvalidInput(f"the database does not take the value: {error}") from None
             except _UNAVAILABLE as error:
                 await self._drop(role)
                 raise errors.DatabaseUnavailable(

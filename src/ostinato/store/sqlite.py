@@ -22,6 +22,8 @@ Connection = Any
 """An apsw.Connection, whose own types are too loose to check against."""
 
 BUSY_SECONDS = 10
+APPLICATION_ID = 0x4F535449
+"""Written into our files, so that no other program's file is taken for one."""
 OLDEST_SAFE_SQLITE = (3, 51, 3)
 """Before it, two processes that write and checkpoint at once can corrupt a WAL file."""
 
@@ -106,23 +108,27 @@ class SqliteDatabase:
         folder = os.path.dirname(os.path.abspath(self.path))
         if not os.path.isdir(folder):
             raise errors.DatabaseUnavailable(f"the folder {folder!r} does not exist: create it, or change the URL")
+        if not migrate_schema and not os.path.exists(self.path):
+            raise errors.SchemaMissing(f"there is no database {self.path!r}: check the URL, or run a worker first")
         with _typed_errors():
             new = not os.path.exists(self.path)
             connection: Connection = apsw.Connection(self.path)
             thread.connection = connection
-            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-            if new:
-                os.chmod(self.path, 0o600)
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # keep plans, whatever the parameters are
             connection.set_busy_timeout(BUSY_SECONDS * 1000)
             if connection.readonly("main"):
                 raise errors.DatabaseReadOnly(
                     f"{self.path!r} is read-only: check the permissions of the file and its folder"
                 )
+            todo = self._pending(connection, migrate_schema)
+            if new:
+                os.chmod(self.path, 0o600)
             connection.execute("PRAGMA journal_mode=WAL").fetchall()
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA temp_store=MEMORY")
             connection.execute("PRAGMA cache_size=-65536")
-            self._migrate(connection, migrate_schema)
+            if todo:
+                self._migrate(connection)
 
     def _open_reader(self, thread: _Thread) -> None:
         with _typed_errors():
@@ -132,14 +138,20 @@ class SqliteDatabase:
             connection.set_busy_timeout(BUSY_SECONDS * 1000)
             connection.execute("PRAGMA query_only=ON")
 
-    def _migrate(self, connection: Connection, migrate_schema: bool) -> None:
-        if not migrate.pending(self.dialect, _pragma(connection, "user_version"), migrate=migrate_schema):
-            return
+    def _pending(self, connection: Connection, migrate_schema: bool) -> list[migrate.Migration]:
+        """What is to be migrated; a file that belongs to another program is refused before anything is written."""
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()[0][0]
+        if tables and _pragma(connection, "application_id") != APPLICATION_ID:
+            raise errors.DatabaseError(f"{self.path!r} belongs to another program: choose another file")
+        return migrate.pending(self.dialect, _pragma(connection, "user_version"), migrate=migrate_schema)
+
+    def _migrate(self, connection: Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for migration in migrate.pending(self.dialect, _pragma(connection, "user_version"), migrate=True):
+            for migration in self._pending(connection, True):
                 connection.execute(migration.sql)
                 connection.execute(f"PRAGMA user_version={migration.number}")
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")
@@ -259,7 +271,7 @@ def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
 
 
 def _bind(value: Any) -> Any:
-    return codec.encode(value).decode() if isinstance(value, list) else value
+    return codec.encode_own(value).decode() if isinstance(value, list) else value
 
 
 def _pragma(connection: Connection, name: str) -> Any:
@@ -284,6 +296,8 @@ def _typed_errors() -> Generator[None]:
         raise errors.DatabaseReadOnly() from None
     except apsw.CantOpenError as error:
         raise errors.DatabaseUnavailable(f"the database file cannot be opened ({error}): check the path") from None
+    except UnicodeEncodeError:
+        raise errors.InvalidInput("the text has a lone surrogate, which is not valid Unicode") from None
     except apsw.NotADBError:
         raise errors.DatabaseUnavailable("the file is not a SQLite database: check the path") from None
     except apsw.BusyError:

@@ -108,11 +108,11 @@ def _load(
             job = rows.Job(*row)
             book.jobs_by_idempotency_key[job.idempotency_key or ""] = job
     ups = [*wanted.dependants_of, *wanted.failing]
-    if claim is None or claim.limit <= 0:
+    if claim is None:
         loaded: database.Loaded = yield database.Load(tenant, [], [], 0, [*wanted.jobs], [*wanted.tasks], ups)
     else:
         names, queues = [*claim.functions], [*claim.queues]
-        loaded = yield database.Load(tenant, queues, names, claim.limit, [*wanted.jobs], [*wanted.tasks], ups)
+        loaded = yield database.Load(tenant, queues, names, claim.most, [*wanted.jobs], [*wanted.tasks], ups)
     for row in loaded.jobs:
         job = rows.Job(*row)
         job.was_seq = job.last_seq

@@ -17,12 +17,20 @@ class Claim(msgspec.Struct, gc=False):
     token: str
     functions: Mapping[str, rows.FunctionPolicy]
     queues: frozenset[str]
-    limit: int
+    slots: int
+    """How many can start at once."""
+    ahead: Mapping[str, int] = {}
+    """How many of each function may be claimed on top of that."""
     idle: bool = True
     done: Sequence[str] = ()
     """Tokens of earlier claims whose tasks have all been reported."""
     passed_over: bool = False
     """Set when a task is left that must run alone: the worker should become idle and claim again."""
+
+    @property
+    def most(self) -> int:
+        """How many candidates are worth looking at."""
+        return self.slots + max(self.ahead.values(), default=0)
 
     def apply(self, book: ledger.Ledger, candidates: Sequence[rows.TaskKey]) -> list[rows.Lease]:
         leases = self._choose(book, candidates)
@@ -40,9 +48,13 @@ class Claim(msgspec.Struct, gc=False):
             tasks.sort(key=lambda task: -task.priority)
         data = codec.encode_own({"worker": self.worker})
         leases: list[rows.Lease] = []
+        taken = dict.fromkeys(self.functions, 0)
+        ahead = self.ahead
         for task in tasks:
-            if len(leases) >= self.limit:
-                break
+            if len(leases) >= self.slots:
+                if taken[task.name] >= ahead.get(task.name, 0):
+                    continue
+                taken[task.name] += 1
             if task.state != states.PENDING or book.jobs[task.job_id].state != states.RUNNING:
                 continue
             if task.crashes >= 2:
@@ -101,10 +113,15 @@ class Complete(msgspec.Struct, gc=False):
     output: bytes
 
     def needs(self, wanted: needs.Needs) -> None:
-        wanted.success_of(self.lease.key)
+        job_id = self.lease.job_id
+        key = (job_id, self.lease.task_id)
+        wanted.jobs.add(job_id)
+        wanted.tasks.add(key)
+        wanted.dependants_of.add(key)
 
     def apply(self, book: ledger.Ledger) -> None:
-        task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        lease = self.lease
+        task = book.leased_task((lease.job_id, lease.task_id), lease.attempt, lease.token)
         stored = book.payload(task.job_id, self.output)
         task.output = stored
         task.error = None

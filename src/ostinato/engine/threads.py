@@ -1,0 +1,53 @@
+"""Plain functions run in threads that nobody has to wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def run(function: Callable[[], T]) -> T:
+    """Call `function` in a daemon thread of its own.
+
+    A pool would be joined when the interpreter exits, and a function that was given up on would hold one of its
+    threads: a worker could neither stop in time nor use all its slots.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    variables = contextvars.copy_context()
+
+    def body() -> None:
+        try:
+            result = variables.run(function)
+        except BaseException as error:
+            _tell(loop, _fail, future, error)
+        else:
+            _tell(loop, _succeed, future, result)
+
+    threading.Thread(target=body, name="ostinato-function", daemon=True).start()
+    return await future
+
+
+def _tell(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(function, *args)
+
+
+def _succeed(future: asyncio.Future[T], result: T) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
+    if future.done():
+        return
+    # A future cannot carry StopIteration; to the caller it is an error like any other.
+    if isinstance(error, StopIteration):
+        error = RuntimeError(f"the function raised {type(error).__name__}")
+    future.set_exception(error)

@@ -1,0 +1,69 @@
+"""SQLite files that are not what they should be: refused with a sentence, and not changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from ostinato import errors
+from ostinato.store import connect
+
+
+async def opened(path: Path, *, migrate: bool) -> None:
+    database = connect.connect(f"sqlite:///{path}")
+    await database.open(migrate=migrate)
+    await database.close()
+
+
+async def test_looking_does_not_create_a_file(tmp_path: Path) -> None:
+    with pytest.raises(errors.SchemaMissing, match="no database"):
+        await opened(tmp_path / "none.db", migrate=False)
+    assert not (tmp_path / "none.db").exists()
+
+
+async def test_looking_does_not_change_an_empty_file(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    path.touch()
+    with pytest.raises(errors.SchemaMissing):
+        await opened(path, migrate=False)
+    assert path.stat().st_size == 0
+
+
+@pytest.mark.parametrize("version", [0, 1, 99])
+async def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "other.db"
+    other = apsw.Connection(str(path))
+    other.execute(f"CREATE TABLE theirs (a); PRAGMA user_version={version}")
+    other.close()
+    before = path.read_bytes()
+    for migrate in (True, False):
+        with pytest.raises(errors.DatabaseError, match="another program"):
+            await opened(path, migrate=migrate)
+    assert path.read_bytes() == before
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "text.db"
+    path.write_text("this is not a database, but long enough to have been one\n" * 100)
+    with pytest.raises(errors.DatabaseUnavailable, match="not a SQLite database"):
+        await opened(path, migrate=True)
+
+
+async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(errors.DatabaseUnavailable, match="does not exist"):
+        await opened(tmp_path / "nowhere" / "x.db", migrate=True)
+
+
+async def test_files_are_private(tmp_path: Path) -> None:
+    await opened(tmp_path / "mine.db", migrate=True)
+    assert (tmp_path / "mine.db").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://x/y", "sqlite://", "sqlite:", "", "shop.db", "postgresql://h:notaport/x", "postgresql://h:99999/x"]
+)
+def test_a_bad_url_says_what_a_good_one_is(url: str) -> None:
+    with pytest.raises(errors.InvalidUrl):
+        connect.connect(url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 import uuid_utils
 
@@ -278,8 +278,7 @@ class Job:
     async def add_tasks(self, tasks: Sequence[Any], *, actor: str | None = None) -> list[str]:
         """Let the running job grow: all of the tasks or none of them."""
         running = self._app.engine
-        specs, inputs = running.prepare_tasks(self.job_id, tasks)
-        await running.check_functions(specs)
+        specs, inputs = await running.prepare_tasks(tasks)
         return await running.execute(commands.AddTasks(self.job_id, specs, inputs, actor=actor))
 
     async def signal(self, name: str, payload: Any = None) -> bool:
@@ -336,7 +335,10 @@ def _document(job: Any, overrides: Mapping[str, Any]) -> Any:
     elif isinstance(job, (str, bytes)):
         job = codec.parse(job, "the job")
     if overrides:
-        job = {**job, **{_camel(name): value for name, value in overrides.items()}}
+        if not isinstance(job, Mapping):
+            raise errors.InvalidInput("the job must be an object with `tasks`, JSON text, or a graph from app.graph")
+        document = cast("Mapping[str, Any]", job)
+        job = {**document, **{_camel(name): value for name, value in overrides.items()}}
     return job
 
 

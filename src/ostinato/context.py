@@ -36,7 +36,7 @@ class Services(Protocol):
     async def read_outputs(self, key: rows.TaskKey, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
     def read_outputs_now(self, key: rows.TaskKey, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
     async def read_payload(self, job_id: str, stored: bytes, /) -> bytes: ...
-    def prepare_tasks(self, job_id: str, documents: Sequence[Any], /) -> tuple[list[graph.TaskSpec], list[bytes]]: ...
+    async def prepare_tasks(self, documents: Sequence[Any], /) -> tuple[list[graph.TaskSpec], list[bytes]]: ...
 
 
 class DependencyOutputs(Mapping[str, Any]):
@@ -132,7 +132,7 @@ class Context:
         about = {"tenant": self.tenant, "job_id": self.job_id, "task_id": self.task_id, "attempt": self.attempt}
         return logging.LoggerAdapter(logger, about)
 
-    async def step(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` and record its result; a later attempt gets the recorded result without calling it again.
 
         Steps with the same name are told apart by their order: keep that order the same on every run.
@@ -184,7 +184,7 @@ class Context:
         recorded = await self._recorded(key)
         if recorded is not None:
             return codec.decode(recorded)
-        specs, inputs = self._services.prepare_tasks(self.job_id, tasks)
+        specs, inputs = await self._services.prepare_tasks(tasks)
         added = await self._services.execute(commands.AddTasks(self.job_id, specs, inputs, self._lease, key))
         self._remember(key, codec.encode(added))
         return added
@@ -236,7 +236,7 @@ class SyncContext:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ctx, name)
 
-    def step(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return self._wait(self._ctx.step(name, function, *args, **kwargs))
 
     def sleep(self, seconds: float) -> None:

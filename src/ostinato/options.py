@@ -50,18 +50,23 @@ class EngineOptions:
     """Microseconds since the epoch, for tests; otherwise the database's clock."""
 
     def __post_init__(self) -> None:
-        for field in ("concurrency", "max_payload_bytes", "spill_bytes", "max_tasks"):
-            value = getattr(self, field)
-            if not isinstance(value, int) or value < 1:
-                raise errors.InvalidInput(f"{field} must be a whole number, at least 1, not {value!r}", field=field)
-        for field in ("lease_seconds", "poll_seconds"):
-            if graph.check_seconds(getattr(self, field), field) <= 0:
+        for field, least in (
+            ("concurrency", 1),
+            ("max_payload_bytes", 1),
+            ("spill_bytes", 1),
+            ("max_tasks", 1),
+            ("max_prefetch", 0),
+        ):
+            value: object = getattr(self, field)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise errors.InvalidInput(
+                    f"{field} must be a whole number, at least {least}, not {value!r}", field=field
+                )
+        for field in ("lease_seconds", "poll_seconds", "prune_every_seconds"):
+            seconds: object = getattr(self, field)
+            if seconds is not None and graph.check_seconds(seconds, field) <= 0:
                 raise errors.InvalidInput(f"{field} must be more than 0", field=field)
         for field in ("shutdown_seconds", "retention_seconds"):
             graph.check_seconds(getattr(self, field), field)
-        if self.max_prefetch < 0:
-            raise errors.InvalidInput(
-                f"max_prefetch must be 0 or more, not {self.max_prefetch!r}", field="max_prefetch"
-            )
         for queue in self.queues:
             graph.check_id(queue, "queue")

@@ -28,8 +28,10 @@ async def test_killed_workers_lose_nothing(url: str, tmp_path: Path) -> None:
     """D2, X10; I1–I12 by the audit, I14 by counting the effects that really happened."""
     effects = tmp_path / "effects"
     effects.touch()
-    draw = random.Random(7)  # noqa: S311 - to be the same every time
-    watcher = Ostinato(url, options=EngineOptions(work=False, poll_seconds=0.1, lease_seconds=1.0, check_functions=False))
+    draw = random.Random(7)
+    watcher = Ostinato(
+        url, options=EngineOptions(work=False, poll_seconds=0.1, lease_seconds=1.0, check_functions=False)
+    )
     async with watcher as app:
         workers = [spawn(url, effects) for _ in range(2)]
         try:

@@ -79,5 +79,5 @@ def _has_non_finite(value: Any) -> bool:
         elif isinstance(item, (list, tuple, set, frozenset)):
             stack.extend(cast("Iterable[Any]", item))
         elif isinstance(item, msgspec.Struct) or hasattr(item, "__dataclass_fields__"):
-            stack.extend(cast("dict[str, Any]", msgspec.to_builtins(item, builtin_types=(float,))).values())
+            stack.append(msgspec.to_builtins(item, builtin_types=(float,)))
     return False

@@ -72,7 +72,7 @@ def read_job(document: Any) -> JobSpec:
     for key, value in spec.tags.items():
         _check_text(key, "tags")
         _check_text(value, "tags")
-    if spec.deadline is not None and not 0 < spec.deadline < 1e10:
+    if spec.deadline is not None and not 0 < spec.deadline < retry.LONGEST:
         raise errors.InvalidInput(
             f"deadline must be more than 0 seconds from now, not {spec.deadline!r}", field="deadline"
         )
@@ -177,8 +177,12 @@ def check_id(value: object, field: str) -> str:
     return value
 
 
-def check_seconds(value: object, field: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e10:
+def is_seconds(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < retry.LONGEST
+
+
+def check_seconds(value: Any, field: str) -> float:
+    if not is_seconds(value):
         raise errors.InvalidInput(f"{field} must be a number of seconds, 0 or more, not {_short(value)}", field=field)
     return float(value)
 
@@ -210,7 +214,7 @@ def _check_task(task: TaskSpec) -> None:
         check_name(task.name, f"name of task {task.task_id!r}")
     if task.queue != "default":
         check_id(task.queue, f"queue of task {task.task_id!r}")
-    if task.timeout is not None and not 0 < task.timeout < 1e10:
+    if task.timeout is not None and not 0 < task.timeout < retry.LONGEST:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
     if task.priority is not None:
         _check_priority(task.priority, f"priority of task {task.task_id!r}")

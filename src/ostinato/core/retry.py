@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from ostinato import errors
+
+LONGEST = 1e10
+"""Seconds; some 300 years."""
+MOST_ATTEMPTS = 1_000_000
 
 
 class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -21,10 +27,10 @@ class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     jitter: float = 0.0
 
     def __post_init__(self) -> None:
-        _require(self.max_attempts >= 1, "maxAttempts", "at least 1", self.max_attempts)
-        _require(self.base_delay >= 0, "baseDelay", "0 or more seconds", self.base_delay)
-        _require(self.multiplier >= 1, "multiplier", "at least 1", self.multiplier)
-        _require(self.max_delay >= 0, "maxDelay", "0 or more seconds", self.max_delay)
+        _require(1 <= self.max_attempts <= MOST_ATTEMPTS, "maxAttempts", f"1 to {MOST_ATTEMPTS:,}", self.max_attempts)
+        _require(0 <= self.base_delay < LONGEST, "baseDelay", "0 or more seconds", self.base_delay)
+        _require(1 <= self.multiplier < math.inf, "multiplier", "at least 1", self.multiplier)
+        _require(0 <= self.max_delay < LONGEST, "maxDelay", "0 or more seconds", self.max_delay)
         _require(0 <= self.jitter <= 1, "jitter", "between 0 and 1", self.jitter)
 
     def delay(self, attempt: int, draw: float = 0.0) -> float:
@@ -33,7 +39,7 @@ class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
         try:
             full = min(self.base_delay * self.multiplier**exponent, self.max_delay)
         except OverflowError:
-            full = self.max_delay
+            full = self.max_delay if self.base_delay else 0.0
         return full * (1 - self.jitter * draw)
 
 

@@ -17,6 +17,8 @@ from ostinato.store import store
 
 MAX_BATCH = 2_000
 LONGEST_PAUSE = 5.0
+TROUBLE = (errors.DatabaseUnavailable, errors.DatabaseFull, errors.DatabaseReadOnly, errors.NotRunning)
+"""Errors that are not about what was to be written: it can be written later."""
 
 log = logging.getLogger("ostinato")
 
@@ -126,7 +128,7 @@ class Committer:
             try:
                 await self.run_once()
                 pause = 0.05
-            except errors.DatabaseError as error:
+            except Exception as error:
                 log.warning("the database did not take a batch, trying again in %.2f s: %s", pause, error)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
@@ -146,7 +148,7 @@ class Committer:
         if not batch and not (claim is not None and claim_wanted):
             return None
         try:
-            outcome = await self._store.execute(self.tenant, batch, claim)
+            outcome = await self._execute(batch, claim)
         except BaseException as error:
             # Callers are told; reports of the worker are kept for the next try.
             self._reports = reports + self._reports
@@ -163,14 +165,51 @@ class Committer:
         self._on_commit(outcome)
         return outcome
 
-    @staticmethod
+    async def _execute(self, batch: list[commands.Command], claim: commands.Claim | None) -> store.Outcome:
+        """One transaction; or, if the database does not take one of the commands, one for each, so that only it fails."""
+        try:
+            return await self._store.execute(self.tenant, batch, claim)
+        except (errors.DatabaseUnavailable, errors.DatabaseFull, errors.DatabaseReadOnly, errors.NotRunning):
+            raise
+        except Exception as error:
+            log.warning("a batch of %d was not taken, trying one by one: %s", len(batch), error)
+        answers: list[Any] = []
+        outcomes: list[store.Outcome] = []
+        for command in batch:
+            try:
+                outcome = await self._store.execute(self.tenant, [command])
+                outcomes.append(outcome)
+                answers += outcome.answers
+            except (
+                errors.DatabaseUnavailable,
+                errors.DatabaseFull,
+                errors.DatabaseReadOnly,
+                errors.NotRunning,
+            ) as error:
+                answers.append(store.Refused(error))
+            except Exception as error:
+                answers.append(store.Refused(error))
+        if claim is not None and self.claimer is not None:
+            self.claimer.claim_failed(claim)
+        return store.Outcome(
+            answers,
+            [],
+            [ended for outcome in outcomes for ended in outcome.ended_jobs],
+            [revoked for outcome in outcomes for revoked in outcome.revoked],
+            sum(outcome.pending_left for outcome in outcomes),
+            sum(outcome.armed_timers for outcome in outcomes),
+            sum(outcome.events for outcome in outcomes),
+        )
+
     def _answer(
-        reports: list[Report], waiting: list[tuple[commands.Command, asyncio.Future[Any]]], answers: list[Any]
+        self,
+        reports: list[Report],
+        waiting: list[tuple[commands.Command, asyncio.Future[Any]]],
+        answers: list[Any],
     ) -> None:
         for report, answer in zip(reports, answers, strict=False):
             if isinstance(answer, store.Refused):
-                level = logging.INFO if isinstance(answer.error, errors.LeaseLost) else logging.ERROR
-                log.log(level, "%s was not recorded: %s", type(report).__name__, answer.error)
+                self._refused(report, answer.error)
         for (_, future), answer in zip(waiting, answers[len(reports) :], strict=True):
             if future.done():
                 continue
@@ -178,3 +217,15 @@ class Committer:
                 future.set_exception(answer.error)
             else:
                 future.set_result(answer)
+
+    def _refused(self, report: Report, error: Exception) -> None:
+        """A report that cannot be recorded must not leave its task running for ever: the task fails, and says why."""
+        if isinstance(error, errors.LeaseLost):
+            log.info("%s was not recorded: %s", type(report).__name__, error)
+        elif isinstance(report, commands.Fail) and not report.retryable:
+            log.error("a failure could not be recorded: %s", error)
+        else:
+            log.error("%s was not recorded: %s", type(report).__name__, error)
+            failure = commands.make_failure(type(error).__name__, f"the outcome could not be recorded: {error}")
+            self._reports.append(commands.Fail(report.lease, failure, retryable=False))
+            self._wake.set()

@@ -147,7 +147,7 @@ class Engine:
     def _lost(self) -> None:
         """We were declared dead (a long pause, perhaps): nothing that runs here is ours any more. Start anew."""
         if self.worker is not None:
-            self.worker.revoke_all()
+            self.worker.hand_back_all("declared dead")
             asyncio.get_running_loop().create_task(self.register())
 
     # --- what the context and the application need -------------------------------------------------------------
@@ -171,8 +171,10 @@ class Engine:
             return stored
         return await self.store.payload(self.tenant, job_id, stored)
 
-    def prepare_tasks(self, job_id: str, documents: Sequence[Any]) -> tuple[list[graph.TaskSpec], list[bytes]]:
+    async def prepare_tasks(self, documents: Sequence[Any]) -> tuple[list[graph.TaskSpec], list[bytes]]:
+        """Check tasks that are to be added to a job, and encode their inputs."""
         specs = graph.read_tasks(documents)
+        await self.check_functions(specs)
         return specs, self.encode_inputs(specs)
 
     def encode_inputs(self, specs: Sequence[graph.TaskSpec]) -> list[bytes]:
@@ -235,6 +237,9 @@ class Engine:
 
     def _committed(self, tenant: str, outcome: store.Outcome) -> None:
         if tenant == self.tenant:
+            if self.worker is not None:
+                for key, token in outcome.revoked:
+                    self.worker.revoke(key, token)
             for job_id, state in outcome.ended_jobs:
                 self._tell_waiters(job_id, state)
             if outcome.pending_left:

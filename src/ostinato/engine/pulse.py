@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Coroutine
@@ -75,11 +76,11 @@ class Pulse:
         self._ready.set()
         try:
             while not self._stop.is_set():
-                try:
-                    await asyncio.wait_for(self._stop.wait(), self._lease_seconds / 4)
-                except TimeoutError:
-                    if beating:
-                        await self._beat(self._store)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._lease_seconds / 4):
+                        await self._stop.wait()
+                if beating and not self._stop.is_set():
+                    await self._beat(self._store)
         finally:
             await db.close()
 

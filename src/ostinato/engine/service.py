@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 
 from ostinato import errors
@@ -15,15 +16,20 @@ class Service:
     def __init__(self) -> None:
         self._wake = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
+        self._stopping = False
 
     def start(self) -> None:
+        self._stopping = False
         self._loop = asyncio.create_task(self._run(), name=f"ostinato-{type(self).__name__.lower()}")
 
     async def stop(self) -> None:
-        if self._loop is not None:
+        # A cancellation can get lost when what was waited for happens at the same moment: the flag cannot.
+        self._stopping = True
+        self._wake.set()
+        while self._loop is not None and not self._loop.done():
             self._loop.cancel()
-            await asyncio.gather(self._loop, return_exceptions=True)
-            self._loop = None
+            await asyncio.wait([self._loop], timeout=1)
+        self._loop = None
 
     def wake(self) -> None:
         """Run again soon, without waiting for the pause to end."""
@@ -36,7 +42,7 @@ class Service:
     async def _run(self) -> None:
         """Whatever happens in a run, the loop goes on: the next run starts from what the database says."""
         trouble = 0.05
-        while True:
+        while not self._stopping:
             self._wake.clear()
             try:
                 pause = await self.run_once()
@@ -47,7 +53,6 @@ class Service:
             except Exception:
                 log.exception("%s failed and will run again", type(self).__name__)
                 pause = trouble = min(trouble * 2, LONGEST_PAUSE)
-            try:
-                await asyncio.wait_for(self._wake.wait(), pause)
-            except TimeoutError:
-                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()

@@ -47,7 +47,7 @@ def _succeed(future: asyncio.Future[T], result: T) -> None:
 def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
     if future.done():
         return
-    # A future cannot carry StopIteration; to the caller it is an error like any other.
-    if isinstance(error, StopIteration):
+    # These mean something to the event loop; coming from a function they are errors like any other.
+    if isinstance(error, (StopIteration, GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit)):
         error = RuntimeError(f"the function raised {type(error).__name__}")
     future.set_exception(error)

@@ -25,12 +25,13 @@ STALE_SECONDS = 1.0
 
 
 class _Running:
-    __slots__ = ("context", "lease", "revoked", "task")
+    __slots__ = ("context", "handing_back", "lease", "revoked", "task")
 
     def __init__(self, lease: rows.Lease, task: asyncio.Task[None]) -> None:
         self.lease = lease
         self.task = task
         self.revoked = False
+        self.handing_back: str | None = None
         self.context: context.Context | None = None
 
 
@@ -67,7 +68,7 @@ class Worker:
         self._committer = target
         self._services = services
         self._buffer: collections.deque[tuple[float, rows.Lease]] = collections.deque()
-        self._running: dict[rows.TaskKey, _Running] = {}
+        self._running: dict[str, _Running] = {}
         self._paces: dict[str, _Pace] = {}
         self._stopping = False
         self._last_claim: commands.Claim | None = None
@@ -128,8 +129,8 @@ class Worker:
 
     def revoke(self, key: rows.TaskKey, token: str) -> None:
         """The lease is gone (cancelled, timed out, taken over): stop the function, and report nothing."""
-        running = self._running.get(key)
-        if running is not None and running.lease.token == token:
+        running = self._running.get(_place(key, token))
+        if running is not None:
             running.revoked = True
             if running.context is not None:
                 running.context.cancelled = True
@@ -141,9 +142,13 @@ class Worker:
                 self._settle(token)
                 return
 
-    def revoke_all(self) -> None:
-        for lease in [running.lease for running in self._running.values()] + [lease for _, lease in self._buffer]:
-            self.revoke(lease.key, lease.token)
+    def hand_back_all(self, reason: str) -> None:
+        """Stop everything, and report each as not run: what was taken over by others stays theirs, the rest is free."""
+        while self._buffer:
+            self._committer.post(commands.Release(self._buffer.popleft()[1], reason))
+        for running in self._running.values():
+            running.handing_back = reason
+            running.task.cancel()
 
     def leases(self) -> list[rows.Lease]:
         """Everything this worker holds, running or not."""
@@ -163,8 +168,7 @@ class Worker:
         tasks = [running.task for running in self._running.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=self._options.shutdown_seconds)
-        for running in list(self._running.values()):
-            running.task.cancel()
+        self.hand_back_all("worker stopped")
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def kill(self) -> None:
@@ -191,7 +195,7 @@ class Worker:
         while self._buffer and len(self._running) < self._options.concurrency:
             lease = self._buffer.popleft()[1]
             task = loop.create_task(self._run(lease))
-            self._running[(lease.job_id, lease.task_id)] = _Running(lease, task)
+            self._running[_place((lease.job_id, lease.task_id), lease.token)] = _Running(lease, task)
 
     async def _run(self, lease: rows.Lease) -> None:
         started = time.perf_counter()
@@ -200,7 +204,7 @@ class Worker:
         if pace is None:
             pace = self._paces[lease.name] = _Pace()
         pace.note(time.perf_counter() - started)
-        del self._running[(lease.job_id, lease.task_id)]
+        del self._running[_place((lease.job_id, lease.task_id), lease.token)]
         if command is None:
             self._settle(lease.token)
         else:
@@ -213,7 +217,7 @@ class Worker:
     async def _attempt(self, lease: rows.Lease) -> committer.Report | None:
         """Run the function once and say how it went; None if that is nobody's business any more."""
         function = self._functions[lease.name]
-        running = self._running[(lease.job_id, lease.task_id)]
+        running = self._running[_place((lease.job_id, lease.task_id), lease.token)]
         try:
             ctx = running.context = context.Context(self._services, lease)
             if not ctx.ready(function.reads_outputs):
@@ -232,8 +236,8 @@ class Worker:
         except asyncio.CancelledError:
             if running.revoked:
                 return None
-            if self._stopping:
-                return commands.Release(lease, "worker stopped")
+            if running.handing_back is not None:
+                return commands.Release(lease, running.handing_back)
             return self._failure(lease, function, errors.OstinatoError("the function cancelled itself"))
         except errors.LeaseLost:
             return None
@@ -260,8 +264,7 @@ class Worker:
             delay = error.seconds
         else:
             delay = policy.delay(lease.attempt - lease.attempt_base, random.random())
-        trace = None if isinstance(error, errors.OstinatoError) else _author_trace(error)
-        return commands.Fail(lease, commands.make_failure(type(error).__name__, str(error), trace), retryable, delay)
+        return commands.Fail(lease, _describe(error), retryable, delay)
 
 
 async def _within(seconds: float, call: Awaitable[Any]) -> Any:
@@ -273,6 +276,21 @@ async def _within(seconds: float, call: Awaitable[Any]) -> Any:
         if limit.expired():
             raise errors.TaskTimeout(f"the attempt took longer than its timeout of {seconds:g} s") from None
         raise
+
+
+def _place(key: rows.TaskKey, token: str) -> str:
+    """A task may be claimed again here while the function of an earlier lease is still being stopped."""
+    return f"{token}/{key[0]}/{key[1]}"
+
+
+def _describe(error: BaseException) -> rows.Failure:
+    """What an exception says of itself, even if it cannot say it."""
+    try:
+        text = str(error)
+        trace = None if isinstance(error, errors.OstinatoError) else _author_trace(error)
+    except Exception as worse:
+        text, trace = f"(the message cannot be shown: {type(worse).__name__})", None
+    return commands.make_failure(type(error).__name__, text, trace)
 
 
 def _author_trace(error: BaseException) -> str:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
+from asyncpg.exceptions import TargetServerAttributeNotMatched
 
 from ostinato import errors
 from ostinato.store import database, migrate, queries
@@ -140,7 +141,8 @@ class PostgresDatabase:
             if "listener" not in self._connections or self._connections["listener"].is_closed():
                 async with self._connection("listener") as connection:
                     await connection.add_listener(CHANNEL, self._heard)
-            await asyncio.wait_for(self._change.wait(), timeout)
+            async with asyncio.timeout(timeout):
+                await self._change.wait()
         except TimeoutError:
             return False
         except errors.DatabaseError:
@@ -180,7 +182,7 @@ class PostgresDatabase:
                 yield connection
             except UnicodeEncodeError:
                 raise errors.InvalidInput("the text has a lone surrogate, which is not valid Unicode") from None
-            except asyncpg.ReadOnlySQLTransactionError:
+            except (asyncpg.ReadOnlySQLTransactionError, TargetServerAttributeNotMatched):
                 await self._drop(role)
                 raise errors.DatabaseReadOnly() from None
             except (asyncpg.DiskFullError, asyncpg.OutOfMemoryError):

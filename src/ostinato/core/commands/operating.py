@@ -77,6 +77,7 @@ class SkipTask(msgspec.Struct, gc=False):
         if job.state != states.RUNNING:
             book.reopen_job(job, {"skip": [task.task_id], "actor": self.actor})
         task.skipped_by_dependency = False
+        task.error = None
         book.move(task, states.SKIPPED, events.TASK_SKIPPED, data)
         consequences.reopen_descendants(book, [task])
         consequences.restore_failure_mark(book, job)

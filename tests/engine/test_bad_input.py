@@ -1,0 +1,229 @@
+"""The issue's §4: bad input gets a typed error with a sentence that says what to do, and changes nothing."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import apsw
+import asyncpg
+import pytest
+
+from ostinato import Ostinato, errors
+from ostinato.store import migrate
+from tests.engine import support
+from tests.engine.support import job, task
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+BAD = {
+    "unknown function": (job(task("a", "ecko")), errors.UnknownFunction, "did you mean 'echo'"),
+    "cycle": (job(task("a", after="b"), task("b", after="a")), errors.CycleFound, "circle: "),
+    "self-dependency": (job(task("a", after="a")), errors.CycleFound, "depends on itself"),
+    "unknown task id": (job(task("a", after="b")), errors.UnknownDependency, "'b'"),
+    "duplicate task id": (job(task("a"), task("a")), errors.DuplicateTask, "its own taskId"),
+    "no tasks": (job(), errors.InvalidGraph, "at least one task"),
+    "empty id": (job(task("")), errors.InvalidId, "taskId"),
+    "odd id": (job(task("a b")), errors.InvalidId, "use 1 to 128 letters"),
+    "id with a lone surrogate": (job(task("\ud800")), errors.InvalidId, "taskId"),
+    "odd job id": (job(task("a"), jobId="a/b"), errors.InvalidId, "jobId"),
+    "empty key": (job(task("a"), idempotencyKey=""), errors.InvalidId, "idempotencyKey"),
+    "non-JSON input": (job(task("a", input={"x": object()})), errors.InvalidPayload, "input of task 'a'"),
+    "NaN": (job(task("a", input={"x": float("nan")})), errors.InvalidPayload, "NaN or infinity"),
+    "lone surrogate": (job(task("a", input={"x": "\ud800"})), errors.InvalidPayload, "surrogate"),
+    "oversize": (job(task("a", input={"x": "x" * 100_000})), errors.PayloadTooLarge, "pass a reference"),
+    "deep": (job(task("a", input=nested(100_000))), errors.InvalidPayload, "flatten it"),
+    "deep JSON": ('{"tasks":' + "[" * 100_000 + "]" * 100_000 + "}", errors.InvalidPayload, "flatten it"),
+    "1e400": ('{"tasks":[{"taskId":"a","name":"echo","input":{"x":1e400}}]}', errors.InvalidPayload, "not valid JSON"),
+    "not JSON": ("{", errors.InvalidPayload, "not valid JSON"),
+    "bytes that are no text": (b"\xff\xfe", errors.InvalidPayload, "not valid JSON"),
+    "negative delay": (job(task("a", retry={"baseDelay": -1})), errors.InvalidInput, "baseDelay"),
+    "negative timeout": (job(task("a", timeout=-1)), errors.InvalidInput, "timeout"),
+    "negative deadline": (job(task("a"), deadline=-1), errors.InvalidInput, "deadline"),
+    "too many attempts": (job(task("a", retry={"maxAttempts": 2**70})), errors.InvalidInput, "maxAttempts"),
+    "too long a delay": (job(task("a", retry={"baseDelay": 1e300, "maxDelay": 1e300})), errors.InvalidInput, "Delay"),
+    "wrong type": (job(task("a", input=[1])), errors.InvalidInput, "input"),
+    "unknown field": (job(task("a", colour="red")), errors.InvalidInput, "colour"),
+    "no document": (None, errors.InvalidInput, "job"),
+    "a list": ([job(task("a"))], errors.InvalidInput, "job"),
+    "a number": (7, errors.InvalidInput, "job"),
+    "too many tasks": (job(*[task(f"t{n}") for n in range(11)]), errors.InvalidGraph, "11 tasks"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_a_bad_job_is_refused_and_changes_nothing(url: str, name: str) -> None:
+    document, kind, said = BAD[name]
+    async with support.opened(url, max_payload_bytes=50_000, max_tasks=10) as app:
+        with pytest.raises(kind) as caught:
+            await app.submit(document)
+        assert isinstance(caught.value, errors.OstinatoError)
+        assert said in str(caught.value)
+        for table in ("job", "task", "event", "blob", "timer"):
+            assert await support.count(url, table) == 0
+        assert await support.run(app, task("ok")) == {"ok": {}}, "and the engine goes on"
+
+
+@pytest.mark.parametrize("document", [None, 7, [1]], ids=str)
+async def test_a_bad_document_with_overrides_is_refused_too(url: str, document: Any) -> None:
+    async with support.opened(url) as app:
+        with pytest.raises(errors.InvalidInput):
+            await app.submit(document, request_id="r")
+
+
+async def test_a_bad_job_among_good_ones_at_the_same_time(url: str) -> None:
+    async with support.opened(url) as app:
+        good = [app.submit(job(task("a"))) for _ in range(5)]
+        bad = [app.submit(job(task("a"), idempotencyKey="k", priority=n)) for n in range(3)]
+        answers = await asyncio.gather(*good, *bad, return_exceptions=True)
+        assert [type(a).__name__ for a in answers[:5]] == ["Job"] * 5
+        assert sorted(type(a).__name__ for a in answers[5:]) == ["IdempotencyConflict"] * 2 + ["Job"]
+
+
+async def test_functions_of_other_workers_are_known(url: str) -> None:
+    other = support.bare(url)
+    gate = support.Gate(other)
+    gate.opened.set()
+    async with support.opened(url, work=False) as producer:
+        with pytest.raises(errors.UnknownFunction, match="start a worker that has it"):
+            await producer.submit(job(task("a", "gate")))
+        async with other:
+            made = await producer.submit(job(task("a", "gate")))
+            await made.result(support.PATIENCE)
+
+
+async def test_the_check_of_functions_can_be_turned_off(url: str) -> None:
+    async with support.opened(url, work=False, check_functions=False) as producer:
+        made = await producer.submit(job(task("a", "later")))
+        assert await support.standing(made) == {"a": "pending"}
+
+
+@pytest.mark.parametrize("tenant", ["", "a b", "x" * 129, None, 1])
+def test_odd_tenants_are_refused(url: str, tenant: Any) -> None:
+    with pytest.raises(errors.InvalidId, match="tenant"):
+        Ostinato(url, tenant=tenant)
+
+
+# --- the database --------------------------------------------------------------------------------------------------
+
+
+async def test_a_missing_schema_is_said_to_be_missing(url: str) -> None:
+    app = support.make(url)
+    with pytest.raises(errors.DatabaseError, match=r"migrat|no database") as caught:
+        await app.start(migrate=False)
+    assert isinstance(caught.value, errors.SchemaMissing | errors.DatabaseUnavailable)
+    async with app:
+        pass
+    await app.start(migrate=False)
+    await app.stop()
+
+
+async def test_a_schema_that_is_too_new_is_left_alone(url: str) -> None:
+    async with support.opened(url):
+        pass
+    newest = migrate.migrations("sqlite")[-1].number
+    if url.startswith("sqlite"):
+        await support.sql(url, f"PRAGMA user_version={newest + 1}")
+    else:
+        await support.sql(url, "INSERT INTO ostinato_schema VALUES ($1)", newest + 1)
+    with pytest.raises(errors.SchemaTooNew, match="upgrade"):
+        await support.make(url).start()
+
+
+async def test_an_unreachable_server() -> None:
+    with pytest.raises(errors.DatabaseUnavailable, match="check the URL"):
+        await support.make("postgresql://nobody@127.0.0.1:1/nothing").start()
+
+
+async def test_a_database_that_is_not_there(postgres_url: str) -> None:
+    base, _, rest = postgres_url.partition("?")
+    missing = base.rsplit("/", 1)[0] + "/no_such_database" + (f"?{rest}" if rest else "")
+    with pytest.raises(errors.DatabaseUnavailable, match="no_such_database"):
+        await support.make(missing).start()
+
+
+async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(errors.DatabaseUnavailable, match="create it"):
+        await support.make(f"sqlite:///{tmp_path}/no/where/test.db").start()
+
+
+async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "test.db").write_text("this is a poem, not a database\n" * 100)
+    with pytest.raises(errors.DatabaseUnavailable, match="not a SQLite database"):
+        await support.make(f"sqlite:///{tmp_path}/test.db").start()
+
+
+async def test_a_folder_where_a_file_should_be(tmp_path: Path) -> None:
+    with pytest.raises(errors.DatabaseError):
+        await support.make(f"sqlite:///{tmp_path}").start()
+
+
+async def test_a_read_only_server(postgres_url: str) -> None:
+    async with support.opened(postgres_url):
+        pass
+    link = await asyncpg.connect(postgres_url)
+    name = await link.fetchval("SELECT current_database()")
+    await link.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    await link.close()
+    with pytest.raises((errors.DatabaseReadOnly, errors.DatabaseUnavailable)):
+        await support.make(postgres_url).start()
+
+
+async def test_a_read_only_file(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may write to any file, so the connection stands for its permissions."""
+    async with support.opened(sqlite_url):
+        pass
+    real = apsw.Connection
+    monkeypatch.setattr(apsw, "Connection", lambda path: real(path, flags=apsw.SQLITE_OPEN_READONLY))
+    with pytest.raises(errors.DatabaseReadOnly, match="permissions"):
+        await support.make(sqlite_url).start()
+
+
+async def test_a_database_that_turns_full_says_so_and_recovers(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quota on the pages of the file stands for a disk that is full."""
+    real = apsw.Connection
+
+    class Small(real):  # type: ignore[valid-type, misc]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.execute("PRAGMA max_page_count=200").fetchall()
+
+    async with support.opened(sqlite_url):
+        pass
+    monkeypatch.setattr(apsw, "Connection", Small)
+    async with support.opened(sqlite_url) as app:
+        with pytest.raises(errors.DatabaseFull, match="room"):
+            await app.submit(job(task("a", input={"text": "x" * 2_000_000})))
+        assert await app.jobs() == []
+        assert await support.run(app, task("b")) == {"b": {}}
+
+
+async def test_what_comes_after_a_lost_connection_works(postgres_url: str) -> None:
+    async with support.opened(postgres_url) as app:
+        await support.run(app, task("a"))
+        await support.sql(
+            postgres_url,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+
+        async def works() -> bool:
+            try:
+                return bool(await support.run(app, task("b")))
+            except errors.DatabaseUnavailable:
+                return False
+
+        await support.until(works)
+
+
+async def test_an_empty_file_has_no_schema(sqlite_url: str) -> None:
+    Path(sqlite_url.removeprefix("sqlite:///")).touch()
+    with pytest.raises(errors.SchemaMissing, match="migrat"):
+        await support.make(sqlite_url).start(migrate=False)

@@ -1,0 +1,246 @@
+"""Several workers on one database: who runs what, how much at once, and in which order."""
+
+import asyncio
+import collections
+import contextlib
+import threading
+from typing import Any
+
+import pytest
+
+from ostinato import Ostinato
+from tests.engine import support
+from tests.engine.support import job, run, task
+
+
+def recorder(app: Ostinato, ran: list[tuple[str, str]], who: str, name: str = "note", pause: float = 0.0) -> None:
+    @app.function(name)
+    async def note(ctx: Any) -> None:
+        ran.append((who, ctx.task_id))
+        await asyncio.sleep(pause)
+
+
+async def test_x10_workers_share_the_work_and_each_task_runs_once(url: str) -> None:
+    ran: list[tuple[str, str]] = []
+    async with contextlib.AsyncExitStack() as stack:
+        apps = [support.make(url, concurrency=4) for _ in range(3)]
+        for n, app in enumerate(apps):
+            recorder(app, ran, f"w{n}", pause=0.01)
+            await stack.enter_async_context(app)
+        ids = [f"t{n}" for n in range(150)]
+        await run(apps[0], *[task(i, "note") for i in ids])
+    assert sorted(task_id for _, task_id in ran) == sorted(ids)
+    assert {who for who, _ in ran} == {"w0", "w1", "w2"}
+
+
+async def test_a_worker_takes_only_functions_that_it_has(url: str) -> None:
+    ran: list[tuple[str, str]] = []
+    one, other = support.bare(url), support.bare(url)
+    recorder(one, ran, "one", "red")
+    recorder(other, ran, "other", "blue")
+    async with one, other:
+        tasks = [task(f"{colour}{n}", colour) for n in range(10) for colour in ("red", "blue")]
+        await run(one, *tasks)
+    assert {(who, i.rstrip("0123456789")) for who, i in ran} == {("one", "red"), ("other", "blue")}
+
+
+async def test_a_worker_serves_only_its_queues(url: str) -> None:
+    ran: list[tuple[str, str]] = []
+    plain, special = support.bare(url), support.bare(url, queues=("gpu", "big"))
+    recorder(plain, ran, "plain")
+    recorder(special, ran, "special")
+    async with plain, special:
+        await run(plain, task("a", "note"), task("b", "note", queue="gpu"), task("c", "note", queue="big"))
+    assert sorted(ran) == [("plain", "a"), ("special", "b"), ("special", "c")]
+
+
+async def test_a_queue_that_nobody_serves_waits(url: str) -> None:
+    async with support.opened(url) as app:
+        made = await app.submit(job(task("a", queue="gpu"), task("b")))
+        await support.reaches(made, "b", "completed")
+        assert (await support.standing(made))["a"] == "pending"
+        async with support.opened(url, queues=("gpu",)):
+            await made.result(support.PATIENCE)
+
+
+async def test_higher_priority_runs_first(url: str) -> None:
+    ran: list[tuple[str, str]] = []
+    async with support.opened(url, work=False, check_functions=False) as producer:
+        low = await producer.submit(job(task("low1", "note"), task("low2", "note", priority=9), priority=-5))
+        high = await producer.submit(job(task("high", "note"), priority=5))
+        plain = await producer.submit(job(task("plain", "note")))
+        worker = support.bare(url, concurrency=1, max_prefetch=0)
+        recorder(worker, ran, "w")
+        async with worker:
+            for made in (low, high, plain):
+                await made.result(support.PATIENCE)
+    assert [task_id for _, task_id in ran] == ["low2", "high", "plain", "low1"]
+
+
+async def test_among_equals_the_oldest_runs_first(url: str) -> None:
+    ran: list[tuple[str, str]] = []
+    async with support.opened(url, work=False, check_functions=False) as producer:
+        jobs = [await producer.submit(job(task(f"t{n}", "note"))) for n in range(10)]
+        worker = support.bare(url, concurrency=1, max_prefetch=0)
+        recorder(worker, ran, "w")
+        async with worker:
+            for made in jobs:
+                await made.result(support.PATIENCE)
+    assert [task_id for _, task_id in ran] == [f"t{n}" for n in range(10)]
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_no_more_functions_run_at_once_than_allowed(url: str, limit: int) -> None:
+    app = support.make(url, concurrency=limit)
+    running = most = 0
+
+    @app.function
+    async def count() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.005)
+        running -= 1
+
+    async with app:
+        await run(app, *[task(f"t{n}", "count") for n in range(30)])
+    assert most == limit
+
+
+async def test_ten_run_at_once_unless_told_otherwise(url: str) -> None:
+    app = support.make(url)
+    gate = support.Gate(app)
+    async with app:
+        made = await app.submit(job(*[task(f"t{n}", "gate") for n in range(15)]))
+
+        async def ten() -> bool:
+            return gate.running == 10
+
+        await support.until(ten)
+        gate.opened.set()
+        await made.result(support.PATIENCE)
+        assert gate.most == 10
+
+
+async def test_plain_functions_run_in_parallel_threads(url: str) -> None:
+    app = support.make(url, concurrency=4)
+    together = threading.Barrier(4, timeout=support.PATIENCE)
+    threads: set[int] = set()
+
+    @app.function
+    def meet() -> None:
+        threads.add(threading.get_ident())
+        together.wait()
+
+    async with app:
+        await run(app, *[task(f"t{n}", "meet") for n in range(4)])
+    assert len(threads) == 4
+
+
+async def test_a_plain_function_that_blocks_does_not_stop_the_others(url: str) -> None:
+    app = support.make(url)
+    release = threading.Event()
+
+    @app.function
+    def block() -> None:
+        release.wait(support.PATIENCE)
+
+    async with app:
+        made = await app.submit(job(task("a", "block")))
+        await support.reaches(made, "a", "processing")
+        assert await run(app, task("b")) == {"b": {}}
+        release.set()
+        await made.result(support.PATIENCE)
+
+
+async def test_claiming_ahead_does_not_starve_another_worker(url: str) -> None:
+    """A worker that has seen only short tasks claims many; when they turn out slow, an idle worker gets its share."""
+    ran: list[tuple[str, str]] = []
+    greedy, idle = support.make(url, concurrency=1), support.make(url, concurrency=1)
+    recorder(greedy, ran, "greedy", pause=0.3)
+    recorder(idle, ran, "idle", pause=0.3)
+    async with greedy:
+        await run(greedy, *[task(f"quick{n}") for n in range(300)])
+        made = await greedy.submit(job(*[task(f"slow{n}", "note") for n in range(12)]))
+
+        async def claimed() -> bool:
+            return bool(ran)
+
+        await support.until(claimed)
+        async with idle:
+            await made.result(support.PATIENCE)
+    shares = collections.Counter(who for who, _ in ran)
+    assert shares["idle"] >= 3
+    assert len({task_id for _, task_id in ran}) == len(ran) == 12
+
+
+async def test_a_worker_that_stops_lets_running_functions_finish(url: str) -> None:
+    app = support.make(url)
+    gate = support.Gate(app)
+    await app.start()
+    made = await app.submit(job(task("a", "gate")))
+    await support.soon(gate.started.wait())
+    stopping = asyncio.create_task(app.stop())
+    await asyncio.sleep(0)
+    gate.opened.set()
+    await stopping
+    async with support.opened(url, work=False) as later:
+        assert await (await later.job(made.job_id)).result(support.PATIENCE) == {"a": {}}
+
+
+async def test_a_worker_that_stops_hands_back_what_it_cannot_finish(url: str) -> None:
+    app = support.make(url, shutdown_seconds=0.05)
+    gate = support.Gate(app)
+    await app.start()
+    made = await app.submit(job(task("a", "gate")))
+    await support.soon(gate.started.wait())
+    await app.stop()
+    assert gate.cancelled.is_set()
+    gate.opened.set()
+    async with app:
+        again = await app.job(made.job_id)
+        await again.result(support.PATIENCE)
+        detail = await again.task("a")
+        assert detail.task.attempt == 1, "handing back is not an attempt"
+        assert [a.outcome for a in detail.attempts] == ["completed"]
+
+
+async def test_a_new_task_is_seen_by_an_idle_worker_in_another_process(url: str) -> None:
+    ran: list[tuple[str, str]] = []
+    worker = support.bare(url)
+    recorder(worker, ran, "w")
+    async with worker, support.opened(url, work=False) as producer:
+        for n in range(5):
+            made = await producer.submit(job(task(f"t{n}", "note")))
+            await made.result(support.PATIENCE)
+    assert len(ran) == 5
+
+
+async def test_a_worker_that_was_declared_dead_loses_its_task_which_counts_as_an_attempt(url: str) -> None:
+    app = support.make(url, lease_seconds=0.5)
+    gate = support.Gate(app)
+    async with app, support.opened(url, lease_seconds=0.5) as other:
+        made = await app.submit(job(task("a", "gate", retry={"maxAttempts": 2, "baseDelay": 0})))
+        await support.soon(gate.started.wait())
+        assert app.engine.worker is not None
+        worker_id = app.engine.worker.worker_id
+
+        async def taken() -> bool:
+            await support.sql(url, "UPDATE worker SET expires_at = 0 WHERE worker_id = $1", worker_id)
+            await other.engine.reaper.run_once()
+            return "Task Lost" in await support.told(made)
+
+        await support.until(taken)
+        await support.soon(gate.cancelled.wait())
+        gate.opened.set()
+        await made.result(support.PATIENCE)
+        assert [a.outcome for a in (await made.task("a")).attempts] == ["lost", "completed"]
+
+
+async def test_a_process_that_only_submits_runs_nothing(url: str) -> None:
+    async with support.opened(url, work=False) as producer, support.opened(url) as worker:
+        made = await producer.submit(job(task("a")))
+        await made.result(support.PATIENCE)
+        [processing] = [e for e in await made.events() if e.type == "Task Processing"]
+        assert worker.engine.worker is not None
+        assert processing.properties["worker"] == worker.engine.worker.worker_id

@@ -1,0 +1,162 @@
+"""Payloads: exact, or refused."""
+
+import dataclasses
+import datetime
+import math
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostinato import errors
+from ostinato.core import codec
+
+_json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**40), 10**40)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@dataclasses.dataclass
+class Reading:
+    value: float
+    parts: list[Any] = dataclasses.field(default_factory=list)
+
+
+class Measure(msgspec.Struct):
+    value: float
+
+
+class Pair(msgspec.Struct, array_like=True):
+    left: Any
+    right: Any
+
+
+def round_trip(value: Any) -> Any:
+    return codec.decode(codec.encode(value))
+
+
+def nested(depth: int) -> Any:
+    value: Any = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@given(_json)
+def test_everything_that_json_can_say_comes_back_as_it_was(value: Any) -> None:
+    back = round_trip(value)
+    assert back == value
+    assert repr(back) == repr(value), "also 1 and 1.0, 0.0 and -0.0"
+
+
+@pytest.mark.parametrize("value", ["a\0b", "\0", {"\0": "\0"}, ["😀\u2028\x7f"], "é", "e\u0301"])
+def test_odd_text_is_exact(value: Any) -> None:
+    assert round_trip(value) == value
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, 2**63, 2**64, -(2**63) - 1, 10**100, -(10**100)])
+def test_big_whole_numbers_are_exact(value: int) -> None:
+    assert round_trip(value) == value
+    assert codec.parse(str(value)) == value
+
+
+@pytest.mark.parametrize("value", [5e-324, 1.7976931348623157e308, 0.1 + 0.2, -0.0])
+def test_floats_are_exact(value: float) -> None:
+    assert repr(round_trip(value)) == repr(value)
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"a": ["\udfff"]}, {"\ud800": 1}, Reading(1.0, ["\ud800"])])
+def test_lone_surrogates_are_refused(value: Any) -> None:
+    with pytest.raises(errors.InvalidPayload, match="surrogate"):
+        codec.encode(value)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda x: x,
+        lambda x: [1, [x]],
+        lambda x: {"a": {"b": (x,)}},
+        lambda x: Reading(x),
+        lambda x: Reading(1.0, [x]),
+        lambda x: [Reading(1.0, [Reading(x)])],
+        lambda x: Measure(x),
+        lambda x: {"deep": [Measure(x)]},
+        lambda x: Pair(1, x),
+        lambda x: Pair(1, [Pair({"x": x}, 1)]),
+    ],
+    ids=["bare", "list", "dict", "dataclass", "in dataclass", "dataclasses", "struct", "in dict", "array", "arrays"],
+)
+def test_numbers_that_json_cannot_say_are_refused_wherever_they_are(number: float, wrap: Any) -> None:
+    with pytest.raises(errors.InvalidPayload, match="NaN or infinity"):
+        codec.encode(wrap(number))
+
+
+@pytest.mark.parametrize("value", [None, [None], {"a": None}, Reading(1.0, [None]), Pair(None, 1), "null"])
+def test_null_itself_is_fine(value: Any) -> None:
+    codec.encode(value)
+
+
+@pytest.mark.parametrize("value", [object(), lambda: 1, 1j, [object()], {"a": {"b": print}}, type])
+def test_what_is_not_json_is_refused(value: Any) -> None:
+    with pytest.raises(errors.InvalidPayload, match="cannot be written as JSON"):
+        codec.encode(value)
+
+
+@pytest.mark.parametrize("depth", [2_000, 100_000])
+def test_deep_values_are_refused(depth: int) -> None:
+    with pytest.raises(errors.InvalidPayload, match="nested too deeply"):
+        codec.encode(nested(depth))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, '{"a":' * 100_000 + "1" + "}" * 100_000])
+def test_deep_json_text_is_refused(text: str) -> None:
+    with pytest.raises(errors.InvalidPayload, match="nested too deeply"):
+        codec.parse(text)
+
+
+def test_a_value_that_refers_to_itself_is_refused() -> None:
+    value: list[Any] = []
+    value.append(value)
+    with pytest.raises(errors.InvalidPayload, match="refers to itself"):
+        codec.encode(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e400", "-1e400", "[1E999]", "NaN", "Infinity", '"\\ud800"', "", "{", "[1,]", b"\xff", b'"\xed\xa0\x80"']
+)
+def test_bad_json_text_is_refused(text: str | bytes) -> None:
+    with pytest.raises(errors.InvalidPayload, match="not valid JSON"):
+        codec.parse(text)
+
+
+def test_sets_become_lists_and_moments_become_text() -> None:
+    assert round_trip({1}) == [1]
+    assert round_trip((1, 2)) == [1, 2]
+    assert round_trip(datetime.datetime(2026, 11, 16, tzinfo=datetime.UTC)) == "2026-11-16T00:00:00Z"
+    assert round_trip(Reading(1.5)) == {"value": 1.5, "parts": []}
+
+
+def test_the_limit_counts_bytes_and_names_what_is_too_large() -> None:
+    assert codec.encode("é", "x", limit=4) == b'"\xc3\xa9"'
+    with pytest.raises(errors.PayloadTooLarge, match="the report has 5 bytes and the limit is 4") as caught:
+        codec.encode("éa", "the report", limit=4)
+    assert caught.value.details == {"size": 5, "limit": 4}
+
+
+def test_canonical_bytes_do_not_depend_on_the_order_of_keys() -> None:
+    assert codec.encode_canonical({"a": 1, "b": [{"c": 1, "d": 2}]}) == codec.encode_canonical(
+        {"b": [{"d": 2, "c": 1}], "a": 1}
+    )

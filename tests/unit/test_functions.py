@@ -1,0 +1,197 @@
+"""Registering functions, the builder, and settings that are checked when they are made."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import pytest
+
+from ostinato import EngineOptions, Ostinato, Retry, TerminalError, errors
+
+
+@pytest.fixture
+def app(sqlite_url: str) -> Ostinato:
+    return Ostinato(sqlite_url)
+
+
+def test_a_function_takes_its_own_name_or_another(app: Ostinato) -> None:
+    @app.function
+    def first() -> None: ...
+
+    @app.function("second")
+    async def something() -> None: ...
+
+    @app.function(timeout=5)
+    def third() -> None: ...
+
+    assert set(app.functions) == {"first", "second", "third"}
+    assert app.functions["second"].is_async
+    assert not app.functions["first"].is_async
+
+
+def test_a_registered_function_is_still_a_function(app: Ostinato) -> None:
+    @app.function
+    def double(n: int) -> int:
+        """Twice."""
+        return n * 2
+
+    assert double(4) == 8
+    assert double.__doc__ == "Twice."
+
+
+def test_two_functions_with_one_name_are_refused(app: Ostinato) -> None:
+    app.function("f")(lambda: 1)
+    with pytest.raises(errors.InvalidInput, match="already a function 'f'"):
+        app.function("f")(lambda: 2)
+
+
+@pytest.mark.parametrize("settings", [{"timeout": 0}, {"timeout": -1}, {"timeout": float("nan")}, {"timeout": "5"}])
+def test_settings_of_functions_are_checked(app: Ostinato, settings: dict[str, Any]) -> None:
+    with pytest.raises(errors.InvalidInput, match="timeout"):
+        app.function("f", **settings)(lambda: 1)
+
+
+def test_odd_names_of_functions_are_refused(app: Ostinato) -> None:
+    with pytest.raises(errors.InvalidId):
+        app.function("a\nb")(lambda: 1)
+
+
+def test_positional_only_parameters_are_refused(app: Ostinato) -> None:
+    def f(a: int, /) -> None: ...
+
+    with pytest.raises(errors.InvalidInput, match="positional-only"):
+        app.function(f)
+
+
+def test_input_arrives_by_name(app: Ostinato) -> None:
+    @app.function
+    def f(ctx: Any, a: int, b: int = 2) -> None: ...
+
+    assert f.bind("the context", {"a": 1}) == {"ctx": "the context", "a": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({}, "needs the input 'a'"), ({"a": 1, "c": 2}, "does not take the input 'c'"), ({"b": 1}, "needs the input 'a'")],
+)
+def test_input_that_does_not_fit_is_refused_for_good(app: Ostinato, given: dict[str, Any], said: str) -> None:
+    @app.function
+    def f(a: int, b: int = 2) -> None: ...
+
+    with pytest.raises(TerminalError, match=said):
+        f.bind(None, given)
+
+
+def test_partials_of_coroutine_functions_are_async(app: Ostinato) -> None:
+    async def f(a: int, b: int) -> None: ...
+
+    assert app.function("f")(functools.partial(f, a=1)).is_async
+
+
+@pytest.mark.parametrize("url", ["", "x", "mysql://x", "sqlite://", "sqlite:///", "sqlite:", "http://a"])
+def test_a_bad_url_is_refused_where_it_is_written(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OSTINATO_URL", "nonsense")
+    with pytest.raises(errors.InvalidUrl, match="sqlite:///"):
+        Ostinato(url)
+
+
+def test_a_bad_url_does_not_give_away_its_password() -> None:
+    with pytest.raises(errors.InvalidUrl) as caught:
+        Ostinato("mysql://me:secret@host/db")
+    assert "secret" not in str(caught.value)
+
+
+def test_the_url_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OSTINATO_URL", "sqlite:///from-environment.db")
+    assert Ostinato().url == "sqlite:///from-environment.db"
+    monkeypatch.delenv("OSTINATO_URL")
+    assert Ostinato().url == "sqlite:///ostinato.db"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"concurrency": 0},
+        {"concurrency": 1.5},
+        {"concurrency": "10"},
+        {"lease_seconds": 0},
+        {"lease_seconds": float("nan")},
+        {"poll_seconds": -1},
+        {"poll_seconds": "fast"},
+        {"shutdown_seconds": -1},
+        {"retention_seconds": -1},
+        {"max_prefetch": -1},
+        {"max_prefetch": "many"},
+        {"max_payload_bytes": 0},
+        {"spill_bytes": 0},
+        {"max_tasks": 0},
+        {"queues": ("a b",)},
+        {"prune_every_seconds": -1},
+    ],
+)
+def test_engine_options_are_checked(fields: dict[str, Any]) -> None:
+    with pytest.raises(errors.InvalidInput):
+        EngineOptions(**fields)
+
+
+def test_engine_options_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        EngineOptions().concurrency = 3  # type: ignore[misc]
+
+
+def test_the_builder_makes_the_same_document_as_json(app: Ostinato) -> None:
+    @app.function("scrape-store", queue="web")
+    def scrape(storeId: str) -> None: ...
+
+    graph = app.graph("store-report", request_id="req-789", idempotency_key="k", tags={"a": "b"})
+    first = graph.task(scrape, storeId="store-123")
+    graph.task(scrape, after=[first], storeId="store-456")
+    graph.task(
+        "color-tags",
+        after=[first, "scrape-store-2"],
+        task_id="tags",
+        options={"on_dependency_failure": "run", "retry": Retry()},
+    )
+    assert graph.document() == {
+        "name": "store-report",
+        "requestId": "req-789",
+        "idempotencyKey": "k",
+        "tags": {"a": "b"},
+        "tasks": [
+            {
+                "taskId": "scrape-store",
+                "name": "scrape-store",
+                "dependsOn": [],
+                "input": {"storeId": "store-123"},
+                "queue": "web",
+            },
+            {
+                "taskId": "scrape-store-2",
+                "name": "scrape-store",
+                "dependsOn": ["scrape-store"],
+                "input": {"storeId": "store-456"},
+                "queue": "web",
+            },
+            {
+                "taskId": "tags",
+                "name": "color-tags",
+                "dependsOn": ["scrape-store", "scrape-store-2"],
+                "input": {},
+                "onDependencyFailure": "run",
+                "retry": Retry(),
+            },
+        ],
+    }
+
+
+def test_the_builder_refuses_unknown_settings(app: Ostinato) -> None:
+    with pytest.raises(errors.InvalidInput, match="colour"):
+        app.graph("x", colour="red").document()
+    with pytest.raises(errors.InvalidInput, match="colour"):
+        app.graph("x").task("f", options={"colour": "red"})
+
+
+def test_every_error_says_something_and_has_its_own_code() -> None:
+    kinds = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, errors.OstinatoError)]
+    assert all((k.__doc__ or "").strip().endswith(".") for k in kinds)
+    assert len({k.code for k in kinds}) == len(kinds)

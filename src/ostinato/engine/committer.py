@@ -166,10 +166,10 @@ class Committer:
         return outcome
 
     async def _execute(self, batch: list[commands.Command], claim: commands.Claim | None) -> store.Outcome:
-        """One transaction; or, if the database does not take one of the commands, one for each, so that only it fails."""
+        """One transaction; or, if the database does not take one of the commands, one for each: then only it fails."""
         try:
             return await self._store.execute(self.tenant, batch, claim)
-        except (errors.DatabaseUnavailable, errors.DatabaseFull, errors.DatabaseReadOnly, errors.NotRunning):
+        except TROUBLE:
             raise
         except Exception as error:
             log.warning("a batch of %d was not taken, trying one by one: %s", len(batch), error)
@@ -178,17 +178,13 @@ class Committer:
         for command in batch:
             try:
                 outcome = await self._store.execute(self.tenant, [command])
-                outcomes.append(outcome)
-                answers += outcome.answers
-            except (
-                errors.DatabaseUnavailable,
-                errors.DatabaseFull,
-                errors.DatabaseReadOnly,
-                errors.NotRunning,
-            ) as error:
-                answers.append(store.Refused(error))
+            except TROUBLE:
+                raise  # all of it is handed in again; what was recorded already is refused then, and rightly
             except Exception as error:
                 answers.append(store.Refused(error))
+            else:
+                outcomes.append(outcome)
+                answers += outcome.answers
         if claim is not None and self.claimer is not None:
             self.claimer.claim_failed(claim)
         return store.Outcome(

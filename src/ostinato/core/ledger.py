@@ -98,6 +98,12 @@ class Ledger:
             )
         return task
 
+    def reported_task(self, lease: rows.Lease) -> rows.Task:
+        """The task of a lease that its worker now gives up by reporting on it: nobody needs to be told to stop."""
+        task = self.leased_task((lease.job_id, lease.task_id), lease.attempt, lease.token)
+        task.token = None
+        return task
+
     def tasks_of(self, job_id: str) -> list[rows.Task]:
         """All tasks of a job that was loaded whole, in the producer's order."""
         return sorted((t for t in self.tasks.values() if t.job_id == job_id), key=lambda t: t.position)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 TaskKey = tuple[str, str]
@@ -43,7 +41,7 @@ class Job(msgspec.Struct, gc=False):
 
 
 class Task(msgspec.Struct, gc=False):
-    """One node of a job. The last three fields are not columns: how it stood when it was loaded, and why it was."""
+    """One node of a job. The last two fields are not columns: how it stood when it was loaded."""
 
     job_id: str
     task_id: str
@@ -77,8 +75,6 @@ class Task(msgspec.Struct, gc=False):
     timeout_at: int | None = None
     was: str = ""
     was_ready_at: int | None = None
-    ups: Any = None
-    """Loaded because it depends on these tasks (a list, or one written as JSON)."""
 
     @property
     def key(self) -> TaskKey:

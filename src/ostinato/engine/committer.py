@@ -36,7 +36,7 @@ class Claimer(Protocol):
     def next_claim(self) -> commands.Claim | None: ...
     def claim_failed(self, claim: commands.Claim) -> None: ...
     def reported(self, reports: list[Report]) -> None: ...
-    def deliver(self, leases: list[rows.Lease], revoked: list[tuple[rows.TaskKey, str]]) -> None: ...
+    def deliver(self, leases: list[rows.Lease]) -> None: ...
 
 
 class Committer:
@@ -161,7 +161,7 @@ class Committer:
         self._answer(reports, waiting, outcome.answers)
         if self.claimer is not None:
             self.claimer.reported(reports)
-            self.claimer.deliver(outcome.leases, outcome.revoked)
+            self.claimer.deliver(outcome.leases)
         self._on_commit(outcome)
         return outcome
 

@@ -67,7 +67,7 @@ class Worker:
         self._options = settings
         self._committer = target
         self._services = services
-        self._buffer: collections.deque[tuple[float, rows.Lease]] = collections.deque()
+        self._buffer: collections.OrderedDict[str, tuple[float, rows.Lease]] = collections.OrderedDict()
         self._running: dict[str, _Running] = {}
         self._paces: dict[str, _Pace] = {}
         self._stopping = False
@@ -118,53 +118,49 @@ class Worker:
         elif self._unreported.pop(token, None) is not None:
             self._done_tokens.append(token)
 
-    def deliver(self, leases: list[rows.Lease], revoked: list[tuple[rows.TaskKey, str]]) -> None:
-        for key, token in revoked:
-            self.revoke(key, token)
+    def deliver(self, leases: list[rows.Lease]) -> None:
         if leases:
             now = time.monotonic()
             self._unreported[leases[0].token] = len(leases)
-            self._buffer.extend([(now, lease) for lease in leases])
+            for lease in leases:
+                self._buffer[_place((lease.job_id, lease.task_id), lease.token)] = (now, lease)
             self._fill()
 
     def revoke(self, key: rows.TaskKey, token: str) -> None:
         """The lease is gone (cancelled, timed out, taken over): stop the function, and report nothing."""
-        running = self._running.get(_place(key, token))
+        place = _place(key, token)
+        running = self._running.get(place)
         if running is not None:
             running.revoked = True
             if running.context is not None:
                 running.context.cancelled = True
             running.task.cancel()
-            return
-        for item in self._buffer:
-            if item[1].key == key and item[1].token == token:
-                self._buffer.remove(item)
-                self._settle(token)
-                return
+        elif self._buffer.pop(place, None) is not None:
+            self._settle(token)
 
     def hand_back_all(self, reason: str) -> None:
         """Stop everything, and report each as not run: what was taken over by others stays theirs, the rest is free."""
         while self._buffer:
-            self._committer.post(commands.Release(self._buffer.popleft()[1], reason))
+            self._committer.post(commands.Release(self._next()[1], reason))
         for running in self._running.values():
             running.handing_back = reason
             running.task.cancel()
 
     def leases(self) -> list[rows.Lease]:
         """Everything this worker holds, running or not."""
-        return [running.lease for running in self._running.values()] + [lease for _, lease in self._buffer]
+        return [running.lease for running in self._running.values()] + [lease for _, lease in self._buffer.values()]
 
     def hand_back_stale(self) -> None:
         """Tasks wait in the buffer behind one that turned out slow: others can run them."""
         limit = time.monotonic() - STALE_SECONDS
-        while self._buffer and self._buffer[0][0] < limit:
-            self._committer.post(commands.Release(self._buffer.popleft()[1], "not started in time"))
+        while self._buffer and next(iter(self._buffer.values()))[0] < limit:
+            self._committer.post(commands.Release(self._next()[1], "not started in time"))
 
     async def stop(self) -> None:
         """Hand back what has not started, let running functions finish for a while, then hand them back too."""
         self._stopping = True
         while self._buffer:
-            self._committer.post(commands.Release(self._buffer.popleft()[1], "worker stopped"))
+            self._committer.post(commands.Release(self._next()[1], "worker stopped"))
         tasks = [running.task for running in self._running.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=self._options.shutdown_seconds)
@@ -188,23 +184,26 @@ class Worker:
     def busy(self) -> bool:
         return bool(self._running or self._buffer)
 
+    def _next(self) -> tuple[float, rows.Lease]:
+        return self._buffer.popitem(last=False)[1]
+
     # --- running ---------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
         loop = asyncio.get_running_loop()
         while self._buffer and len(self._running) < self._options.concurrency:
-            lease = self._buffer.popleft()[1]
-            task = loop.create_task(self._run(lease))
-            self._running[_place((lease.job_id, lease.task_id), lease.token)] = _Running(lease, task)
+            place, (_, lease) = self._buffer.popitem(last=False)
+            task = loop.create_task(self._run(place, lease))
+            self._running[place] = _Running(lease, task)
 
-    async def _run(self, lease: rows.Lease) -> None:
+    async def _run(self, place: str, lease: rows.Lease) -> None:
         started = time.perf_counter()
-        command = await self._attempt(lease)
+        command = await self._attempt(lease, self._running[place])
         pace = self._paces.get(lease.name)
         if pace is None:
             pace = self._paces[lease.name] = _Pace()
         pace.note(time.perf_counter() - started)
-        del self._running[_place((lease.job_id, lease.task_id), lease.token)]
+        del self._running[place]
         if command is None:
             self._settle(lease.token)
         else:
@@ -214,10 +213,9 @@ class Worker:
         elif not self._stopping:
             self._committer.want_claim()
 
-    async def _attempt(self, lease: rows.Lease) -> committer.Report | None:
+    async def _attempt(self, lease: rows.Lease, running: _Running) -> committer.Report | None:
         """Run the function once and say how it went; None if that is nobody's business any more."""
         function = self._functions[lease.name]
-        running = self._running[_place((lease.job_id, lease.task_id), lease.token)]
         try:
             ctx = running.context = context.Context(self._services, lease)
             if not ctx.ready(function.reads_outputs):

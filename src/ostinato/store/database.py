@@ -37,9 +37,12 @@ class Load(NamedTuple):
 
 
 class Loaded(NamedTuple):
+    """`edges` are (job, up, down) for the tasks that wait for `ups`."""
+
     candidates: list[tuple[str, str]]
     jobs: list[Row]
     tasks: list[Row]
+    edges: list[Row]
 
 
 class Run(NamedTuple):

@@ -279,16 +279,19 @@ class PostgresDatabase:
         candidates: list[tuple[int, int, tuple[str, str]]] = []
         jobs: list[database.Row] = []
         tasks: list[database.Row] = []
+        edges: list[database.Row] = []
         for job, task, ups, rank, ready_at in await self._fetch(connection, "load_at_once", wanted._asdict()):
             if job is not None:
                 jobs.append(tuple(job)[1:])
                 continue
             row = tuple(task)[1:]
-            tasks.append((*row, row[_STATE], row[_READY_AT], ups))
-            if rank is not None:
+            tasks.append((*row, row[_STATE], row[_READY_AT]))
+            if ups is not None:
+                edges += [(row[0], up, row[1]) for up in ups]
+            elif rank is not None:
                 candidates.append((rank, ready_at, (row[0], row[1])))
         candidates.sort()
-        return database.Loaded([key for _, _, key in candidates], jobs, tasks)
+        return database.Loaded([key for _, _, key in candidates], jobs, tasks, edges)
 
     async def _load_locked(self, connection: asyncpg.Connection[Any], wanted: database.Load) -> database.Loaded:
         """Candidates that nobody else is just claiming, then the jobs, locked in order, then what belongs to them."""
@@ -299,9 +302,16 @@ class PostgresDatabase:
             candidates = [(row[0], row[1]) for row in found]
             job_ids |= {key[0] for key in candidates}
             keys = [*keys, *candidates]
-        args = {"tenant": wanted.tenant, "job_ids": sorted(job_ids), "keys": keys, "ups": wanted.ups}
-        jobs = await self._fetch(connection, "load_jobs", args) if job_ids else []
-        return database.Loaded(candidates, jobs, await self._fetch(connection, "load_tasks", args) if keys else [])
+        tenant = wanted.tenant
+        jobs: list[database.Row] = []
+        edges: list[database.Row] = []
+        if job_ids:
+            jobs = await self._fetch(connection, "load_jobs", {"tenant": tenant, "job_ids": sorted(job_ids)})
+        if wanted.ups:
+            edges = await self._fetch(connection, "load_dependants", {"tenant": tenant, "ups": wanted.ups})
+            keys = [*keys, *{(job_id, down) for job_id, _, down in edges}]
+        tasks = await self._fetch(connection, "load_tasks", {"tenant": tenant, "keys": keys}) if keys else []
+        return database.Loaded(candidates, jobs, tasks, edges)
 
     async def _run(self, connection: asyncpg.Connection[Any], request: database.Run) -> None:
         writes = [(name, rows) for name, rows in request.writes if rows]

@@ -210,9 +210,14 @@ class SqliteDatabase:
             candidates = self._fetch(connection, "load_candidates", wanted._asdict())  # pyright: ignore[reportAssignmentType]
             job_ids = [*job_ids, *{key[0] for key in candidates}]
             keys = [*keys, *candidates]
-        jobs = self._fetch(connection, "load_jobs", {"tenant": wanted.tenant, "job_ids": job_ids}) if job_ids else []
-        args = {"tenant": wanted.tenant, "keys": keys, "ups": wanted.ups}
-        return database.Loaded(candidates, jobs, self._fetch(connection, "load_tasks", args) if keys else [])
+        tenant = wanted.tenant
+        jobs = self._fetch(connection, "load_jobs", {"tenant": tenant, "job_ids": job_ids}) if job_ids else []
+        edges: list[database.Row] = []
+        if wanted.ups:
+            edges = self._fetch(connection, "load_dependants", {"tenant": tenant, "ups": wanted.ups})
+            keys = [*keys, *{(job_id, down) for job_id, _, down in edges}]
+        tasks = self._fetch(connection, "load_tasks", {"tenant": tenant, "keys": keys}) if keys else []
+        return database.Loaded(candidates, jobs, tasks, edges)
 
 
 class _Thread:

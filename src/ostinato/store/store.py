@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ostinato.core import codec, commands, ledger, needs, rows, states
+from ostinato.core import commands, ledger, needs, rows, states
 from ostinato.store import database, fleet, reads
 from ostinato.store.database import fetch
 
@@ -118,6 +118,8 @@ def _load(
         job.was_seq = job.last_seq
         book.jobs[job.job_id] = job
     _enter(book, loaded.tasks)
+    for job_id, up, down in loaded.edges:
+        book.dependants.setdefault((job_id, up), []).append(down)
     yield from _load_waiting(tenant, wanted, book)
     yield from _load_whole_jobs(tenant, wanted, book)
     return loaded.candidates
@@ -132,7 +134,7 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
             book.waiters.setdefault((timer.job_id, timer.name), []).append(timer)
             keys.append((timer.job_id, timer.task_id))
         if keys:
-            _enter(book, (yield fetch("load_tasks", tenant=tenant, keys=keys, ups=[])))
+            _enter(book, (yield fetch("load_tasks", tenant=tenant, keys=keys)))
     if wanted.signals:
         found = yield fetch("load_signals", tenant=tenant, keys=sorted(wanted.signals))
         for row in found:
@@ -163,12 +165,7 @@ def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> d
 def _enter(book: ledger.Ledger, found: list[database.Row]) -> None:
     for row in found:
         task = rows.Task(*row)
-        job_id = task.job_id
-        book.tasks.setdefault((job_id, task.task_id), task)
-        if task.ups is not None:
-            ups: list[str] = codec.decode(task.ups) if isinstance(task.ups, str) else task.ups
-            for up in ups:
-                book.dependants.setdefault((job_id, up), []).append(task.task_id)
+        book.tasks.setdefault((task.job_id, task.task_id), task)
 
 
 def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any, ...]]]]:

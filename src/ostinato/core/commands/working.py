@@ -120,8 +120,7 @@ class Complete(msgspec.Struct, gc=False):
         wanted.dependants_of.add(key)
 
     def apply(self, book: ledger.Ledger) -> None:
-        lease = self.lease
-        task = book.leased_task((lease.job_id, lease.task_id), lease.attempt, lease.token)
+        task = book.reported_task(self.lease)
         stored = book.payload(task.job_id, self.output)
         task.output = stored
         task.error = None
@@ -146,7 +145,7 @@ class Fail(msgspec.Struct, gc=False):
         wanted.failure_of(self.lease.key)
 
     def apply(self, book: ledger.Ledger) -> None:
-        task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        task = book.reported_task(self.lease)
         used = task.attempt - task.attempt_base
         if not self.retryable or used >= self.lease.max_attempts:
             consequences.fail_for_good(book, task, self.failure)
@@ -193,7 +192,7 @@ class Suspend(msgspec.Struct, gc=False):
             wanted.signals.add((self.lease.job_id, self.name))
 
     def apply(self, book: ledger.Ledger) -> None:
-        task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        task = book.reported_task(self.lease)
         due_at = None if self.seconds is None else book.now + int(self.seconds * 1e6)
         task.resuming = True
         data = consequences.event_data(kind=self.kind, key=self.key, name=self.name or None, dueAt=due_at)
@@ -216,7 +215,7 @@ class Release(msgspec.Struct, gc=False):
         wanted.task(self.lease.key)
 
     def apply(self, book: ledger.Ledger) -> None:
-        task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        task = book.reported_task(self.lease)
         if self.lease.reentered:
             task.resuming = True
         else:

@@ -59,28 +59,25 @@ SELECT
 FROM job j WHERE j.tenant = :tenant AND j.idempotency_key = ANY(:keys::text[]);
 
 -- name: load_tasks
--- Tasks by key, and the tasks that wait for `ups`. The last column lists
--- which of `ups` a task waits for. (OFFSET 0 keeps each lookup an index lookup, whatever the planner thinks of the tables.)
+-- Tasks by key. (OFFSET 0 keeps each lookup an index lookup, whatever the planner thinks of the tables.)
 SELECT
     t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
     t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
     t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at, k.ups
-FROM (
-    SELECT u.job_id, u.task_id, NULL::text[] AS ups
-    FROM unnest(:keys.0::text[], :keys.1::text[]) AS u (job_id, task_id)
-    UNION ALL
-    SELECT e.job_id, e.down, array_agg(e.up)
-    FROM unnest(:ups.0::text[], :ups.1::text[]) AS u (job_id, task_id)
-    CROSS JOIN LATERAL (
-        SELECT x.job_id, x.up, x.down FROM edge x
-        WHERE x.tenant = :tenant AND x.job_id = u.job_id AND x.up = u.task_id OFFSET 0
-    ) e
-    GROUP BY e.job_id, e.down
-) k
+    t.state, t.ready_at
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
 CROSS JOIN LATERAL (
     SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
 ) t;
+
+-- name: load_dependants
+-- Which tasks wait for the given ones.
+SELECT e.job_id, e.up, e.down
+FROM unnest(:ups.0::text[], :ups.1::text[]) AS k (job_id, task_id)
+CROSS JOIN LATERAL (
+    SELECT x.job_id, x.up, x.down FROM edge x
+    WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.up = k.task_id OFFSET 0
+) e;
 
 -- name: load_whole_jobs
 -- All tasks of jobs.

@@ -18,22 +18,20 @@ SELECT
 FROM json_each(:keys) k CROSS JOIN job j ON j.tenant = :tenant AND j.idempotency_key = k.value;
 
 -- name: load_tasks
--- Tasks by key, and the tasks that wait for `ups`. The last column lists
--- which of `ups` a task waits for.
+-- Tasks by key.
 SELECT
     t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
     t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
     t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at, k.ups
-FROM (
-    SELECT u.value ->> 0 AS job_id, u.value ->> 1 AS task_id, NULL AS ups FROM json_each(:keys) u
-    UNION ALL
-    SELECT e.job_id, e.down, json_group_array(e.up)
-    FROM json_each(:ups) u
-    CROSS JOIN edge e ON e.tenant = :tenant AND e.job_id = u.value ->> 0 AND e.up = u.value ->> 1
-    GROUP BY e.job_id, e.down
-) k
-CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.job_id AND t.task_id = k.task_id;
+    t.state, t.ready_at
+FROM json_each(:keys) k
+CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.value ->> 0 AND t.task_id = k.value ->> 1;
+
+-- name: load_dependants
+-- Which tasks wait for the given ones.
+SELECT e.job_id, e.up, e.down
+FROM json_each(:ups) k
+CROSS JOIN edge e ON e.tenant = :tenant AND e.job_id = k.value ->> 0 AND e.up = k.value ->> 1;
 
 -- name: load_whole_jobs
 -- All tasks of jobs.

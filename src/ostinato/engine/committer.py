@@ -15,7 +15,7 @@ from ostinato import errors
 from ostinato.core import commands, rows
 from ostinato.store import store
 
-MAX_BATCH = 2_000
+MAX_BATCH = 256
 LONGEST_PAUSE = 5.0
 TROUBLE = (errors.DatabaseUnavailable, errors.DatabaseFull, errors.DatabaseReadOnly, errors.NotRunning)
 """Errors that are not about what was to be written: it can be written later."""

@@ -25,6 +25,8 @@ CALIBRATE_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 60.0
 ANNOUNCE_SECONDS = 0.05
+MOST_ROWS = 10_000
+"""Rows that go into one statement."""
 PESSIMISM = 50
 """How many transactions lock before they read after one that did not was overtaken."""
 
@@ -315,6 +317,18 @@ class PostgresDatabase:
 
     async def _run(self, connection: asyncpg.Connection[Any], request: database.Run) -> None:
         writes = [(name, rows) for name, rows in request.writes if rows]
+        if all(len(rows) <= MOST_ROWS for _, rows in writes):
+            await self._run_together(connection, writes)
+            return
+        # A very large job: in pieces, so that its rows are not all held as arrays and on the wire at once.
+        async with connection.transaction():
+            for name, rows in writes:
+                for start in range(0, len(rows), MOST_ROWS):
+                    await self._run_together(connection, [(name, rows[start : start + MOST_ROWS])])
+
+    async def _run_together(
+        self, connection: asyncpg.Connection[Any], writes: list[tuple[str, list[tuple[Any, ...]]]]
+    ) -> None:
         if writes:
             args = [arg for name, rows in writes for arg in self._columns(name, rows)]
             expected = [len(rows) for name, rows in writes if name == "update_job"]

@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from ostinato import Context, Job, Ostinato, Retry
+from ostinato import Context, EngineOptions, Job, Ostinato, Retry
 
-app = Ostinato(os.environ.get("OSTINATO_URL", "sqlite:///store-report.db"))
+# A short lease, so that after a `kill -9` you do not wait long for the next run to take over.
+app = Ostinato(os.environ.get("OSTINATO_URL", "sqlite:///store-report.db"), options=EngineOptions(lease_seconds=3))
 
 
 async def fetch(store_id: str) -> list[str]:

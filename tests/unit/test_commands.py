@@ -64,7 +64,7 @@ def test_submit_claim_complete() -> None:
     assert book.tasks["j", "a"].state == "completed"
     assert book.tasks["j", "a"].output == b'{"n":1}'
     assert book.jobs["j"].state == "completed"
-    assert book.ended_jobs == [("j", "completed")]
+    assert [(job.job_id, job.state) for job in book.ended_jobs] == [("j", "completed")]
     assert told(book) == [
         ("Job Created", None),
         ("Task Pending", "a"),

@@ -58,7 +58,7 @@ class Ledger:
         self.taken_signals: list[rows.Signal] = []
         self.blobs: dict[tuple[str, bytes], bytes] = {}
         # what the caller wants to know after the commit
-        self.ended_jobs: list[tuple[str, str]] = []
+        self.ended_jobs: list[rows.Job] = []
         self.revoked: list[tuple[rows.TaskKey, str]] = []
         self.became_pending: list[rows.Task] = []
         self._pending_data: dict[str, bytes] = {}
@@ -256,7 +256,7 @@ class Ledger:
             events.JOB_END[state],
             data=codec.encode_own({"totalTasks": job.total, "taskStatuses": self.statuses(job)} | data),
         )
-        self.ended_jobs.append((job.job_id, state))
+        self.ended_jobs.append(job)
 
     def reopen_job(self, job: rows.Job, data: dict[str, object]) -> None:
         """Take a job that has ended up again. The failure of before is history; a new one is detected anew."""

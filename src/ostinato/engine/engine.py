@@ -17,6 +17,7 @@ from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
 ENDED_LATELY = 10_000
+FEW = 20
 
 
 class Engine:
@@ -46,7 +47,7 @@ class Engine:
         self.reaper = maintenance.Reaper(self.store, self._committed, settings.lease_seconds)
         self.services: list[service.Service] = []
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
-        self._ended_lately: dict[str, tuple[int, str]] = {}
+        self._ended_lately: dict[str, tuple[int, str, int | None]] = {}
         self._ends_heard = 0
         self._known_functions: set[str] = set()
         self._leases_checked_at = time.monotonic()
@@ -213,7 +214,8 @@ class Engine:
                     if self._ended_lately.get(job_id) == heard:
                         self._ended_lately.pop(job_id, None)  # it was resumed since then
                     state = await self._hear_of_end(job_id)
-                return await self.store.outputs(self.tenant, job_id)
+                _, _, tasks = self._ended_lately.get(job_id, (0, "", None))
+                return await self.store.outputs(self.tenant, job_id, few=tasks is not None and tasks <= FEW)
         except TimeoutError:
             raise errors.ResultTimeout(
                 f"job {job_id!r} did not end within {timeout:g} s; it goes on running", jobId=job_id
@@ -240,8 +242,8 @@ class Engine:
             if self.worker is not None:
                 for key, token in outcome.revoked:
                     self.worker.revoke(key, token)
-            for job_id, state in outcome.ended_jobs:
-                self._tell_waiters(job_id, state)
+            for job in outcome.ended_jobs:
+                self._tell_waiters(job.job_id, job.state, job.total)
             if outcome.pending_left:
                 self.committer.want_claim()
         if outcome.armed_timers:
@@ -250,9 +252,9 @@ class Engine:
             self.events_written += outcome.events
             self.db.announce()
 
-    def _tell_waiters(self, job_id: str, state: str) -> None:
+    def _tell_waiters(self, job_id: str, state: str, tasks: int | None = None) -> None:
         self._ends_heard += 1
-        self._ended_lately[job_id] = (self._ends_heard, state)
+        self._ended_lately[job_id] = (self._ends_heard, state, tasks)
         if len(self._ended_lately) > ENDED_LATELY:
             del self._ended_lately[next(iter(self._ended_lately))]
         for future in self._waiters.pop(job_id, ()):

@@ -84,8 +84,11 @@ class Database(Protocol):
         """
         ...
 
-    async def read(self, script: Callable[[], Script[T]], *, snapshot: bool = True) -> T:
-        """Run a script that only reads; all of it on one snapshot, unless it has but one statement or needs none."""
+    async def read(self, script: Callable[[], Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
+        """Run a script that only reads; all of it on one snapshot, unless it has but one statement or needs none.
+
+        A brief one looks up a few rows: it may be run on the spot, where going elsewhere would take longer.
+        """
         ...
 
     async def changed(self, timeout: float) -> bool:

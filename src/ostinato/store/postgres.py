@@ -125,7 +125,7 @@ class PostgresDatabase:
                     await asyncio.sleep(0.002 * 2**again)
         raise AssertionError
 
-    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True) -> T:
+    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
         for again in (True, False):
             try:
                 async with self._connection("reader") as connection:

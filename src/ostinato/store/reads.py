@@ -141,9 +141,9 @@ class Reads:
 
         return await self.db.read(script)
 
-    async def outputs(self, tenant: str, job_id: str) -> dict[str, Any]:
+    async def outputs(self, tenant: str, job_id: str, *, few: bool = False) -> dict[str, Any]:
         """The outputs of all completed tasks. They never change, so that no snapshot is needed to read them."""
-        return await self.db.read(lambda: _outputs(tenant, job_id), snapshot=False)
+        return await self.db.read(lambda: _outputs(tenant, job_id), snapshot=False, brief=few)
 
     async def failures(self, tenant: str, job_id: str, most: int = PAGE) -> list[tuple[str, str, Any]]:
         """(task id, state, error) of what failed, was cancelled or stays blocked."""

@@ -37,6 +37,7 @@ class SqliteDatabase:
         self._blocks = queries.blocks(self.dialect)
         self._writer: _Thread | None = None
         self._reader: _Thread | None = None
+        self._on_the_spot: Connection = None
         self._seen_version = -1
         self.before_commit: Callable[[], None] | None = None
         self.after_commit: Callable[[], None] | None = None
@@ -51,11 +52,15 @@ class SqliteDatabase:
         try:
             await self._writer.call(lambda thread: self._open_writer(thread, migrate))
             await self._reader.call(self._open_reader)
+            self._on_the_spot = self._open_to_read()
         except BaseException:
             await self.close()
             raise
 
     async def close(self) -> None:
+        if self._on_the_spot is not None:
+            self._on_the_spot.close()
+            self._on_the_spot = None
         for thread in (self._reader, self._writer):
             if thread is not None:
                 await thread.close()
@@ -66,9 +71,12 @@ class SqliteDatabase:
             raise errors.NotRunning()
         return await self._writer.call(lambda thread: self._transact(thread.connection, script))
 
-    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True) -> T:
+    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
         if self._reader is None:
             raise errors.NotRunning()
+        if brief:
+            with _typed_errors():
+                return self._drive(self._on_the_spot, script())
         return await self._reader.call(lambda thread: self._snapshot(thread.connection, script))
 
     async def changed(self, timeout: float) -> bool:
@@ -131,12 +139,15 @@ class SqliteDatabase:
                 self._migrate(connection)
 
     def _open_reader(self, thread: _Thread) -> None:
+        thread.connection = self._open_to_read()
+
+    def _open_to_read(self) -> Connection:
         with _typed_errors():
             connection: Connection = apsw.Connection(self.path)
-            thread.connection = connection
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.set_busy_timeout(BUSY_SECONDS * 1000)
             connection.execute("PRAGMA query_only=ON")
+            return connection
 
     def _pending(self, connection: Connection, migrate_schema: bool) -> list[migrate.Migration]:
         """What is to be migrated; a file that belongs to another program is refused before anything is written."""

@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 
     answers: list[Any]
     leases: list[rows.Lease]
-    ended_jobs: list[tuple[str, str]]
+    ended_jobs: list[rows.Job]
     revoked: list[tuple[rows.TaskKey, str]]
     pending_left: int
     armed_timers: int

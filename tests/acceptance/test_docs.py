@@ -1,0 +1,72 @@
+"""What the documents show runs as it stands, on both databases."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(document: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
+
+
+def run(folder: Path, *arguments: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_readme_example_runs_as_written(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(blocks("README.md")[0])
+    out = run(tmp_path, "shop.py")
+    assert "'task-C': {'store-123/jacket': 'modern', 'store-123/scarf': 'modern'}" in out
+    assert (tmp_path / "shop.db").exists()
+
+
+def test_the_readme_example_runs_on_any_database(tmp_path: Path, url: str) -> None:
+    (tmp_path / "shop.py").write_text(blocks("README.md")[0].replace('Ostinato("sqlite:///shop.db")', "Ostinato()"))
+    assert "task-C" in run(tmp_path, "shop.py", OSTINATO_URL=url)
+
+
+def test_the_quickstart_runs_and_runs_again_without_doing_it_twice(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(blocks("docs/quickstart.md")[0])
+    first, second = run(tmp_path, "shop.py"), run(tmp_path, "shop.py")
+    assert "A17 shipped for receipt-A17-1999" in first
+    assert first == second
+
+
+def test_every_python_block_of_the_documents_is_python() -> None:
+    for document in ("README.md", "docs/quickstart.md"):
+        for block in blocks(document):
+            compile(block, document, "exec", flags=0x2000)  # top-level await is allowed in a snippet
+
+
+def test_the_store_report_goes_on_after_a_kill(tmp_path: Path, url: str) -> None:
+    """What `make run` does: kill it half-way, start it again, and the same job ends with nothing done twice."""
+    example = str(ROOT / "examples" / "store_report" / "main.py")
+    env = os.environ | {"OSTINATO_URL": url}
+    started = subprocess.Popen([sys.executable, example], cwd=tmp_path, env=env, stdout=subprocess.PIPE)
+    with pytest.raises(subprocess.TimeoutExpired):
+        started.wait(1.2)
+    started.kill()
+    first = (started.communicate()[0]).decode()
+    assert "submitted a new job" in first
+    # The killed worker still counts as alive for its lease: a second process takes over when that has run out.
+    out = run(tmp_path, example, OSTINATO_URL=url)
+    assert "going on with the unfinished job" in out
+    assert "store-123/boots" in out

@@ -279,7 +279,9 @@ class Job:
         """Let the running job grow: all of the tasks or none of them."""
         running = self._app.engine
         specs, inputs = await running.prepare_tasks(tasks)
-        return await running.execute(commands.AddTasks(self.job_id, specs, inputs, actor=actor))
+        return await running.execute(
+            commands.AddTasks(self.job_id, specs, inputs, actor=actor, most=self._app.options.max_tasks)
+        )
 
     async def signal(self, name: str, payload: Any = None) -> bool:
         return await self._app.signal(self.job_id, name, payload)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ostinato import errors
+from ostinato import errors, threads
 from ostinato.core import codec, commands, graph, rows
 
 READ_AHEAD = 64
@@ -30,6 +30,7 @@ class Services(Protocol):
 
     tenant: str
     max_payload_bytes: int
+    max_tasks: int
 
     async def execute(self, command: commands.Command, /) -> Any: ...
     async def read_steps(self, key: rows.TaskKey, /) -> dict[str, bytes]: ...
@@ -144,7 +145,7 @@ class Context:
         if inspect.iscoroutinefunction(function):
             result = await function(*args, **kwargs)
         else:
-            result = await asyncio.to_thread(function, *args, **kwargs)
+            result = await threads.run(lambda: function(*args, **kwargs))
             if inspect.isawaitable(result):
                 result = await result
         what = f"the result of step {name!r}"
@@ -166,7 +167,7 @@ class Context:
         if timeout is not None:
             graph.check_seconds(timeout, "timeout")
         key = self._next_key(f"wait:{name}")
-        recorded = await self._recorded(key)
+        recorded = await self._recorded(key) or await self._recorded(f"{key}!{self.attempt}")
         if recorded is None:
             raise Suspended(commands.Suspend(self._lease, "wait", key, name=name, seconds=timeout))
         outcome = codec.decode(recorded)
@@ -185,7 +186,9 @@ class Context:
         if recorded is not None:
             return codec.decode(recorded)
         specs, inputs = await self._services.prepare_tasks(tasks)
-        added = await self._services.execute(commands.AddTasks(self.job_id, specs, inputs, self._lease, key))
+        added = await self._services.execute(
+            commands.AddTasks(self.job_id, specs, inputs, self._lease, key, most=self._services.max_tasks)
+        )
         self._remember(key, codec.encode(added))
         return added
 

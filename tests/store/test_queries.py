@@ -12,7 +12,7 @@ import pytest
 
 from ostinato.store import connect, migrate, queries
 
-ONLY_POSTGRES = {"load_at_once", "expect_jobs"}
+ONLY_POSTGRES = {"load_at_once", "lock_stripes", "expect_jobs"}
 SQL = Path(queries.__file__).parent / "sql"
 
 

@@ -45,12 +45,18 @@ def encode(value: Any, what: str = "value", limit: int | None = None) -> bytes:
 
 def encode_own(value: Any) -> bytes:
     """Write a document of our own making, whose user-given parts have been through `encode` before."""
-    return _encoder.encode(value)
+    try:
+        return _encoder.encode(value)
+    except RecursionError:
+        raise errors.InvalidPayload("the value is nested too deeply: flatten it") from None
 
 
 def encode_canonical(value: Any) -> bytes:
     """The same bytes for the same content, whatever the order of its keys."""
-    return _sorted_encoder.encode(value)
+    try:
+        return _sorted_encoder.encode(value)
+    except RecursionError:
+        raise errors.InvalidPayload("the value is nested too deeply: flatten it") from None
 
 
 def decode(data: bytes | str) -> Any:

@@ -21,6 +21,8 @@ class FoldedTask(msgspec.Struct):
     attempt: int = 0
     output: Any = None
     completed: bool = False
+    ended: bool = False
+    """It has ended at least once."""
     due_at: int | None = None
     steps: set[str] = msgspec.field(default_factory=lambda: set[str]())
 
@@ -115,6 +117,11 @@ def _task_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
     early = task.due_at is not None and event.at < task.due_at and not {"by", "signal"} & data.keys()
     if new == states.PENDING and early:
         yield Broken("I11", task.task_id, f"event {event.seq} comes before it was due")
+    if new == states.PENDING and task.state == states.BLOCKED:
+        for up in task.depends_on:
+            if up in job.tasks and not job.tasks[up].ended:
+                yield Broken("I8", task.task_id, f"event {event.seq} comes before {up!r} has ended")
+    task.ended = task.ended or new in states.TASK_ENDED
     task.due_at = data.get("dueAt") if new == states.WAITING else None
     if event.type == events.TASK_COMPLETED:
         if task.completed:

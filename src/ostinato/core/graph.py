@@ -26,7 +26,7 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     input: dict[str, Any] = {}
     retry: retry.Retry | None = None
     timeout: float | None = None
-    queue: str = "default"
+    queue: str | None = None
     priority: int | None = None
     optional: bool = False
     on_dependency_failure: Literal["block", "skip", "run"] = "block"
@@ -212,7 +212,7 @@ def _check_task(task: TaskSpec) -> None:
         check_id(task.task_id, "taskId")
     if not _NAME.fullmatch(task.name):
         check_name(task.name, f"name of task {task.task_id!r}")
-    if task.queue != "default":
+    if task.queue is not None:
         check_id(task.queue, f"queue of task {task.task_id!r}")
     if task.timeout is not None and not 0 < task.timeout < retry.LONGEST:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")

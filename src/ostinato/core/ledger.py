@@ -161,8 +161,8 @@ class Ledger:
         self.dropped_timers.discard(key)
 
     def drop_timer(self, key: rows.TaskKey) -> None:
-        if self.new_timers.pop(key, None) is None:
-            self.dropped_timers.add(key)
+        self.new_timers.pop(key, None)
+        self.dropped_timers.add(key)
 
     def keep_signal(self, signal: rows.Signal) -> None:
         self.new_signals.append(signal)
@@ -264,6 +264,10 @@ class Ledger:
         job.state = states.RUNNING
         job.finished_at = None
         job.failure_detected_at = None
+        if job.deadline_at is not None and job.deadline_at > self.now:
+            self.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
+        else:
+            job.deadline_at = None
         self.emit(job, events.JOB_RESUMED, data=codec.encode_own(data))
 
     @staticmethod

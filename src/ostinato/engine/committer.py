@@ -17,6 +17,8 @@ from ostinato.store import store
 
 MAX_BATCH = 256
 LONGEST_PAUSE = 5.0
+STOP_SECONDS = 10.0
+"""How long a stop waits for a database that does not take what was handed in."""
 TROUBLE = (errors.DatabaseUnavailable, errors.DatabaseFull, errors.DatabaseReadOnly, errors.NotRunning)
 """Errors that are not about what was to be written: it can be written later."""
 
@@ -90,7 +92,7 @@ class Committer:
         loop = self._loop
         if loop is not None:
             quiet = asyncio.ensure_future(self._quiet.wait())
-            await asyncio.wait([loop, quiet], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([loop, quiet], return_when=asyncio.FIRST_COMPLETED, timeout=STOP_SECONDS)
             quiet.cancel()
 
     async def execute(self, command: commands.Command) -> Any:
@@ -158,9 +160,9 @@ class Committer:
                 if not future.done():
                     future.set_exception(error)
             raise
-        self._answer(reports, waiting, outcome.answers)
+        recorded = self._answer(reports, waiting, outcome.answers)
         if self.claimer is not None:
-            self.claimer.reported(reports)
+            self.claimer.reported(recorded)
             self.claimer.deliver(outcome.leases)
         self._on_commit(outcome)
         return outcome
@@ -202,9 +204,16 @@ class Committer:
         reports: list[Report],
         waiting: list[tuple[commands.Command, asyncio.Future[Any]]],
         answers: list[Any],
-    ) -> None:
+    ) -> list[Report]:
+        """Tell callers; the answer is which reports are settled, recorded or rightly refused."""
+        settled: list[Report] = []
         for report, answer in zip(reports, answers, strict=False):
-            if isinstance(answer, store.Refused):
+            if not isinstance(answer, store.Refused):
+                settled.append(report)
+            elif isinstance(answer.error, errors.LeaseLost):
+                log.info("%s was not recorded: %s", type(report).__name__, answer.error)
+                settled.append(report)
+            else:
                 self._refused(report, answer.error)
         for (_, future), answer in zip(waiting, answers[len(reports) :], strict=True):
             if future.done():
@@ -213,15 +222,13 @@ class Committer:
                 future.set_exception(answer.error)
             else:
                 future.set_result(answer)
+        return settled
 
     def _refused(self, report: Report, error: Exception) -> None:
         """A report that cannot be recorded must not leave its task running for ever: the task fails, and says why."""
-        if isinstance(error, errors.LeaseLost):
-            log.info("%s was not recorded: %s", type(report).__name__, error)
-        elif isinstance(report, commands.Fail) and not report.retryable:
-            log.error("a failure could not be recorded: %s", error)
-        else:
-            log.error("%s was not recorded: %s", type(report).__name__, error)
-            failure = commands.make_failure(type(error).__name__, f"the outcome could not be recorded: {error}")
-            self._reports.append(commands.Fail(report.lease, failure, retryable=False))
-            self._wake.set()
+        log.error("%s was not recorded: %s", type(report).__name__, error)
+        if isinstance(report, commands.Fail) and not report.retryable:
+            return  # its lease stays noted, so that it is found when this worker ends
+        failure = commands.make_failure(type(error).__name__, f"the outcome could not be recorded: {error}")
+        self._reports.append(commands.Fail(report.lease, failure, retryable=False))
+        self._wake.set()

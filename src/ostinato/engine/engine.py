@@ -35,8 +35,10 @@ class Engine:
         self.tenant = tenant
         self.options = settings
         self.max_payload_bytes = settings.max_payload_bytes
+        self.max_tasks = settings.max_tasks
         self._url = url
         self._functions = registry
+        self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual
         self.db = connect.connect(url, clock=settings.clock)
         self.store = store.Store(self.db, spill_bytes=settings.spill_bytes)
@@ -107,9 +109,10 @@ class Engine:
             await self.pulse.stop()
         if self.worker is not None:
             with contextlib.suppress(errors.OstinatoError):  # if this fails, the leases run out by themselves
-                drop = commands.DropLeases(self.worker.worker_id, self.worker.all_tokens())
-                await self.store.execute(self.tenant, [drop])
-                await self.store.forget_worker(self.tenant, self.worker.worker_id)
+                settled, all_settled = self.worker.settled_tokens()
+                await self.store.execute(self.tenant, [commands.DropLeases(self.worker.worker_id, settled)])
+                if all_settled:
+                    await self.store.forget_worker(self.tenant, self.worker.worker_id)
         await self.db.close()
         for waiting in self._waiters.values():
             for future in waiting:
@@ -179,7 +182,12 @@ class Engine:
         return specs, self.encode_inputs(specs)
 
     def encode_inputs(self, specs: Sequence[graph.TaskSpec]) -> list[bytes]:
+        """The inputs as JSON. Tasks that do not name a queue get that of their function, where it is known here."""
         limit = self.max_payload_bytes
+        if self._own_queues:
+            for spec in specs:
+                if spec.queue is None:
+                    spec.queue = self._own_queues.get(spec.name)
         encode, empty = codec.encode, codec.EMPTY_OBJECT
         return [encode(s.input, f"the input of task {s.task_id!r}", limit) if s.input else empty for s in specs]
 
@@ -277,12 +285,33 @@ class Engine:
         if self.worker is None:
             return
         self.worker.hand_back_stale()
+        await self._recover_doubtful(self.worker)
         held = self.worker.leases()
         if held:
             live = await self.store.live_leases(self.tenant, [lease.key for lease in held])
             for lease in held:
                 if (lease.job_id, lease.task_id, lease.token) not in live:
                     self.worker.revoke(lease.key, lease.token)
+
+    async def _recover_doubtful(self, holder: worker.Worker) -> None:
+        """A claim whose answer was lost may have been recorded: nobody runs what it got, so let it go."""
+        doubtful = holder.take_doubtful()
+        if not doubtful:
+            return
+        try:
+            leases = await self.store.leases_of_worker(self.tenant, holder.worker_id)
+            failure = commands.make_failure("ClaimLost", "the answer to the claim of this attempt was lost")
+            batch: list[commands.Command] = [
+                commands.Expire(lease.job_id, lease.task_id, lease.token, failure)
+                for lease in leases
+                if lease.token in doubtful
+            ]
+            batch.append(commands.DropLeases(holder.worker_id, doubtful))
+            self._committed(self.tenant, await self.store.execute(self.tenant, batch))
+        except errors.DatabaseError:
+            for token in doubtful:
+                holder.doubt(token)
+            raise
 
 
 class Watcher(service.Service):

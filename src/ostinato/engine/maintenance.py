@@ -26,11 +26,13 @@ class Timers(service.Service):
 
     async def run_once(self) -> float:
         due, following = await self._store.due_timers()
+        fired = False
         for tenant, timers in _by_tenant(due):
             outcome = await self._store.execute(tenant, [commands.FireTimer(item.timer) for item in timers])
             self._committed(tenant, outcome)
-        if due:
-            return 0.0
+            fired = fired or True in outcome.answers
+        if due:  # perhaps there are more; if none of these could be fired, somebody else is at it
+            return 0.0 if fired else self._poll_seconds
         if following is None:
             return self._poll_seconds
         return min(self._poll_seconds, max((following - self._store.db.now()) / 1e6, 0.001))

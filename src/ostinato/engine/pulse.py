@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from ostinato import errors
+from ostinato import errors, threads
 from ostinato.store import database, store
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Pulse:
             target=lambda: asyncio.run(self._main(beating)), name="ostinato-pulse", daemon=True
         )
         self._thread.start()
-        await asyncio.get_running_loop().run_in_executor(None, self._ready.wait)
+        await threads.run(self._ready.wait)
         if self._error is not None:
             raise self._error
 
@@ -53,7 +53,7 @@ class Pulse:
             return
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        await threads.run(self._thread.join)
         self._thread = None
 
     def read_now(self, read: Callable[[store.Store], Coroutine[Any, Any, T]]) -> T:
@@ -87,7 +87,7 @@ class Pulse:
     async def _beat(self, target: store.Store) -> None:
         try:
             alive = await target.beat(self._tenant, self._worker_id, self._lease_seconds)
-        except errors.DatabaseError as error:
+        except Exception as error:
             log.warning("a heartbeat did not reach the database: %s", error)
             return
         if not alive:

@@ -12,9 +12,9 @@ from typing import Any
 
 import uuid_utils
 
-from ostinato import context, errors, functions, options
+from ostinato import context, errors, functions, options, threads
 from ostinato.core import codec, commands, retry, rows
-from ostinato.engine import committer, threads
+from ostinato.engine import committer
 
 AHEAD_SECONDS = 0.05
 """How much work to hold ready: enough to keep busy during a commit, little enough not to keep it from others."""
@@ -25,14 +25,22 @@ STALE_SECONDS = 1.0
 
 
 class _Running:
-    __slots__ = ("context", "handing_back", "lease", "revoked", "task")
+    __slots__ = ("context", "handing_back", "lease", "revoked", "started", "task")
 
     def __init__(self, lease: rows.Lease, task: asyncio.Task[None]) -> None:
         self.lease = lease
         self.task = task
         self.revoked = False
         self.handing_back: str | None = None
+        self.started = False
         self.context: context.Context | None = None
+
+    def interrupt(self) -> None:
+        """Stop the function. One that has not had its first step sees its flags when it gets there."""
+        if self.context is not None:
+            self.context.cancelled = True
+        if self.started:
+            self.task.cancel()
 
 
 class _Pace:
@@ -72,9 +80,11 @@ class Worker:
         self._paces: dict[str, _Pace] = {}
         self._stopping = False
         self._last_claim: commands.Claim | None = None
+        self._claimed_at = 0.0
         self._policies: dict[str, rows.FunctionPolicy] = {}
         self._unreported: dict[str, int] = {}
         self._done_tokens: list[str] = []
+        self._doubtful: list[str] = []
         self._queues = frozenset(settings.queues)
 
     # --- claiming --------------------------------------------------------------------------------------------
@@ -83,8 +93,12 @@ class Worker:
         if self._stopping or not self._functions:
             return None
         held = len(self._running) + len(self._buffer)
+        alone = held == 0
         if held and self._last_claim is not None and self._last_claim.passed_over:
-            return None  # a task is waiting that must run alone
+            # A task is waiting that should run alone. It does, unless that takes too long to come about.
+            alone = time.monotonic() - self._claimed_at > self._options.lease_seconds
+            if not alone:
+                return None
         slots = max(self._options.concurrency - held, 0)
         allowed = {name: pace.ahead(self._options) for name, pace in self._paces.items()}
         most = self._options.concurrency + max(allowed.values(), default=0)
@@ -97,14 +111,23 @@ class Worker:
             self._policies = {name: function.policy for name, function in self._functions.items()}
         done, self._done_tokens = self._done_tokens, []
         token = uuid_utils.uuid4().hex
-        claim = commands.Claim(
-            self.worker_id, token, self._policies, self._queues, slots, ahead, idle=held == 0, done=done
-        )
+        claim = commands.Claim(self.worker_id, token, self._policies, self._queues, slots, ahead, idle=alone, done=done)
         self._last_claim = claim
+        self._claimed_at = time.monotonic()
         return claim
 
     def claim_failed(self, claim: commands.Claim) -> None:
+        """Nobody knows whether it was recorded: the answer may have been lost on its way."""
         self._done_tokens += claim.done
+        self.doubt(claim.token)
+
+    def doubt(self, token: str) -> None:
+        self._doubtful.append(token)
+
+    def take_doubtful(self) -> list[str]:
+        """Tokens of claims that may have been recorded without an answer."""
+        doubtful, self._doubtful = self._doubtful, []
+        return doubtful
 
     def reported(self, reports: list[committer.Report]) -> None:
         """These reports are durable. A claim whose tasks have all been reported can be forgotten."""
@@ -124,6 +147,8 @@ class Worker:
             self._unreported[leases[0].token] = len(leases)
             for lease in leases:
                 self._buffer[_place((lease.job_id, lease.task_id), lease.token)] = (now, lease)
+            if self._stopping:  # the claim was under way when the stop came
+                self._hand_back_buffer("worker stopped")
             self._fill()
 
     def revoke(self, key: rows.TaskKey, token: str) -> None:
@@ -132,19 +157,20 @@ class Worker:
         running = self._running.get(place)
         if running is not None:
             running.revoked = True
-            if running.context is not None:
-                running.context.cancelled = True
-            running.task.cancel()
+            running.interrupt()
         elif self._buffer.pop(place, None) is not None:
             self._settle(token)
 
     def hand_back_all(self, reason: str) -> None:
         """Stop everything, and report each as not run: what was taken over by others stays theirs, the rest is free."""
-        while self._buffer:
-            self._committer.post(commands.Release(self._next()[1], reason))
+        self._hand_back_buffer(reason)
         for running in self._running.values():
             running.handing_back = reason
-            running.task.cancel()
+            running.interrupt()
+
+    def _hand_back_buffer(self, reason: str) -> None:
+        while self._buffer:
+            self._committer.post(commands.Release(self._next()[1], reason))
 
     def leases(self) -> list[rows.Lease]:
         """Everything this worker holds, running or not."""
@@ -159,13 +185,13 @@ class Worker:
     async def stop(self) -> None:
         """Hand back what has not started, let running functions finish for a while, then hand them back too."""
         self._stopping = True
-        while self._buffer:
-            self._committer.post(commands.Release(self._next()[1], "worker stopped"))
+        self._hand_back_buffer("worker stopped")
         tasks = [running.task for running in self._running.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=self._options.shutdown_seconds)
-        self.hand_back_all("worker stopped")
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while self._running:
+            self.hand_back_all("worker stopped")
+            await asyncio.wait([running.task for running in self._running.values()], timeout=1)
 
     async def kill(self) -> None:
         self._stopping = True
@@ -176,9 +202,9 @@ class Worker:
             running.task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def all_tokens(self) -> list[str]:
-        """Claims that are still noted in the database, as far as this worker knows."""
-        return [*self._done_tokens, *self._unreported]
+    def settled_tokens(self) -> tuple[list[str], bool]:
+        """Claims whose tasks have all been reported, and whether that is all of them."""
+        return self._done_tokens, not self._unreported and not self._doubtful
 
     @property
     def busy(self) -> bool:
@@ -197,17 +223,21 @@ class Worker:
             self._running[place] = _Running(lease, task)
 
     async def _run(self, place: str, lease: rows.Lease) -> None:
+        running = self._running[place]
+        running.started = True
         started = time.perf_counter()
-        command = await self._attempt(lease, self._running[place])
+        try:
+            report = await self._attempt(lease, running)
+        finally:
+            del self._running[place]
         pace = self._paces.get(lease.name)
         if pace is None:
             pace = self._paces[lease.name] = _Pace()
         pace.note(time.perf_counter() - started)
-        del self._running[place]
-        if command is None:
+        if report is None:
             self._settle(lease.token)
         else:
-            self._committer.post(command)
+            self._committer.post(report)
         if self._buffer:
             self._fill()
         elif not self._stopping:
@@ -215,6 +245,10 @@ class Worker:
 
     async def _attempt(self, lease: rows.Lease, running: _Running) -> committer.Report | None:
         """Run the function once and say how it went; None if that is nobody's business any more."""
+        if running.revoked:
+            return None
+        if running.handing_back is not None:
+            return commands.Release(lease, running.handing_back)
         function = self._functions[lease.name]
         try:
             ctx = running.context = context.Context(self._services, lease)
@@ -240,6 +274,9 @@ class Worker:
         except errors.LeaseLost:
             return None
         except BaseException as error:
+            suspended = _suspended_in(error)
+            if suspended is not None:
+                return suspended.command
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 error = errors.OstinatoError(f"the function raised {type(error).__name__}")
             return self._failure(lease, function, error)
@@ -274,6 +311,16 @@ async def _within(seconds: float, call: Awaitable[Any]) -> Any:
         if limit.expired():
             raise errors.TaskTimeout(f"the attempt took longer than its timeout of {seconds:g} s") from None
         raise
+
+
+def _suspended_in(error: BaseException) -> context.Suspended | None:
+    """A wait inside a task group arrives wrapped in a group."""
+    if isinstance(error, BaseExceptionGroup):
+        found = error.subgroup(context.Suspended)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        while isinstance(found, BaseExceptionGroup):
+            found = found.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        return found if isinstance(found, context.Suspended) else None
+    return None
 
 
 def _place(key: rows.TaskKey, token: str) -> str:

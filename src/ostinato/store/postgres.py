@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import time
+import zlib
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, TypeVar
 
@@ -25,6 +26,8 @@ CALIBRATE_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 60.0
 ANNOUNCE_SECONDS = 0.05
+STRIPES = 64
+"""Jobs share this many locks, so that a large batch does not fill the server's table of locks."""
 MOST_ROWS = 10_000
 """Rows that go into one statement."""
 PESSIMISM = 50
@@ -296,18 +299,21 @@ class PostgresDatabase:
         return database.Loaded([key for _, _, key in candidates], jobs, tasks, edges)
 
     async def _load_locked(self, connection: asyncpg.Connection[Any], wanted: database.Load) -> database.Loaded:
-        """Candidates that nobody else is just claiming, then the jobs, locked in order, then what belongs to them."""
+        """Only one at a time claims, and only one at a time works on the same jobs; then read what there is."""
+        tenant = wanted.tenant
         candidates: list[tuple[str, str]] = []
         job_ids, keys = set(wanted.job_ids), wanted.keys
         if wanted.most > 0:
+            await self._fetch(connection, "lock_stripes", {"stripes": [STRIPES + _stripe(tenant)]})
             found = await self._fetch(connection, "load_candidates", wanted._asdict())
             candidates = [(row[0], row[1]) for row in found]
             job_ids |= {key[0] for key in candidates}
             keys = [*keys, *candidates]
-        tenant = wanted.tenant
         jobs: list[database.Row] = []
         edges: list[database.Row] = []
         if job_ids:
+            stripes = sorted({_stripe(job_id) for job_id in job_ids})
+            await self._fetch(connection, "lock_stripes", {"stripes": stripes})
             jobs = await self._fetch(connection, "load_jobs", {"tenant": tenant, "job_ids": sorted(job_ids)})
         if wanted.ups:
             edges = await self._fetch(connection, "load_dependants", {"tenant": tenant, "ups": wanted.ups})
@@ -375,6 +381,10 @@ class PostgresDatabase:
         with contextlib.suppress(errors.OstinatoError):
             async with self._connection("listener") as connection:
                 await connection.execute(f"NOTIFY {CHANNEL}")
+
+
+def _stripe(name: str) -> int:
+    return zlib.crc32(name.encode()) % STRIPES
 
 
 def _bind(block: queries.Block, args: dict[str, Any]) -> list[Any]:

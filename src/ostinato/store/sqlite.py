@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from ostinato import errors
+from ostinato import errors, threads
 from ostinato.core import codec
 from ostinato.store import database, migrate, queries
 
@@ -61,10 +61,10 @@ class SqliteDatabase:
         if self._on_the_spot is not None:
             self._on_the_spot.close()
             self._on_the_spot = None
-        for thread in (self._reader, self._writer):
-            if thread is not None:
-                await thread.close()
+        closing = [thread for thread in (self._reader, self._writer) if thread is not None]
         self._reader = self._writer = None
+        for thread in closing:
+            await thread.close()
 
     async def write(self, script: Callable[[], database.Script[T]], *, optimistic: bool = False) -> T:
         if self._writer is None:
@@ -258,12 +258,16 @@ class _Thread:
 
     async def close(self) -> None:
         self._work.put(None)
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        await threads.run(self._thread.join)
 
     def _run(self) -> None:
         while True:
             work = self._work.get()
             if work is None:
+                while not self._work.empty():  # handed in at the last moment: answer, do not leave them waiting
+                    late = self._work.get()
+                    if late is not None:
+                        late()
                 if hasattr(self, "connection"):
                     self.connection.close()
                 return

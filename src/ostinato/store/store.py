@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ostinato import errors
 from ostinato.core import commands, ledger, needs, rows, states
 from ostinato.store import database, fleet, reads
 from ostinato.store.database import fetch
@@ -23,6 +24,7 @@ _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
     "completed", "failed", "tolerated", "skipped", "cancelled",
 )  # fmt: skip
+_job_id = operator.attrgetter("job_id")  # two transactions lock jobs in the same order
 _astuple = msgspec.structs.astuple
 
 
@@ -92,9 +94,13 @@ def _unhurried() -> Generator[None]:
 
 
 def _carry_out(command: commands.Command, book: ledger.Ledger) -> Any:
+    """Its answer, or its refusal. One that fails half-way takes the whole transaction with it, and is tried alone."""
+    before = (len(book.events), len(book.new_jobs))
     try:
         return command.apply(book)
-    except Exception as error:
+    except errors.OstinatoError as error:
+        if (len(book.events), len(book.new_jobs)) != before:
+            raise
         return Refused(error)
 
 
@@ -107,7 +113,7 @@ def _load(
         for row in found:
             job = rows.Job(*row)
             book.jobs_by_idempotency_key[job.idempotency_key or ""] = job
-    ups = [*wanted.dependants_of, *wanted.failing]
+    ups = [*(wanted.dependants_of | wanted.failing)]
     if claim is None:
         loaded: database.Loaded = yield database.Load(tenant, [], [], 0, [*wanted.jobs], [*wanted.tasks], ups)
     else:
@@ -202,7 +208,7 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
         ("insert_job", [(tenant, *_astuple(job)[:-1]) for job in book.new_jobs]),
         ("update_job", [
             (tenant, job.job_id, job.was_seq, *_job_changes(job))
-            for job in book.changed_jobs.values() if job.job_id not in new_jobs
+            for job in sorted(book.changed_jobs.values(), key=_job_id) if job.job_id not in new_jobs
         ]),
         ("insert_task", [(tenant, *_new_task(task)) for task in book.new_tasks]),
         ("insert_edge", book.new_edges),

@@ -39,7 +39,7 @@ def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSp
             spec.task_id,
             first + index,
             spec.name,
-            spec.queue,
+            spec.queue or "default",
             job.priority if spec.priority is None else spec.priority,
             spec.on_dependency_failure,
             spec.optional,

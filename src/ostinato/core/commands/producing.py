@@ -43,11 +43,12 @@ class Submit(msgspec.Struct, gc=False):
         if earlier is not None:
             return self._answer_again(earlier, request_hash)
         job = self._job(book, request_hash)
+        created = self._created_data(job)
         book.jobs[job.job_id] = job
         book.new_jobs.append(job)
         if job.idempotency_key is not None:
             book.jobs_by_idempotency_key[job.idempotency_key] = job
-        book.emit(job, events.JOB_CREATED, data=self._created_data(job))
+        book.emit(job, events.JOB_CREATED, data=created)
         consequences.enter_tasks(book, job, spec.tasks, self.inputs)
         if job.deadline_at is not None:
             book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
@@ -119,6 +120,8 @@ class AddTasks(msgspec.Struct, gc=False):
     lease: rows.Lease | None = None
     step_key: str = ""
     actor: str | None = None
+    most: int | None = None
+    """How many tasks a job may have."""
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.jobs.add(self.job_id)
@@ -148,7 +151,10 @@ class AddTasks(msgspec.Struct, gc=False):
                         taskId=task.task_id,
                         dependency=dependency,
                     )
-        book.emit(job, events.JOB_TASKS_ADDED, data=consequences.event_data(newTasks=self.tasks, actor=self.actor))
+        if self.most is not None and job.total + len(self.tasks) > self.most:
+            raise errors.InvalidGraph(f"job {self.job_id!r} would have more than {self.most:,} tasks", field="tasks")
+        data = consequences.event_data(newTasks=self.tasks, actor=self.actor)
+        book.emit(job, events.JOB_TASKS_ADDED, data=data)
         consequences.enter_tasks(book, job, self.tasks, self.inputs)
         added = [task.task_id for task in self.tasks]
         if caller is not None:

@@ -30,6 +30,7 @@ class FireTimer(msgspec.Struct, gc=False):
         if timer.kind == "deadline":
             job = book.jobs[timer.job_id]
             if job.state != states.RUNNING:
+                book.drop_timer(key)
                 return False
             consequences.cancel_open_tasks(book, job, consequences.event_data(reason="deadline"))
             book.end_job(job, states.TIMED_OUT)
@@ -38,7 +39,9 @@ class FireTimer(msgspec.Struct, gc=False):
         elif timer.kind == "sleep":
             consequences.wake(book, book.tasks[key], timer.key, b"null")
         else:
-            consequences.wake(book, book.tasks[key], timer.key, b'{"timedOut":true}')
+            # Under a key of its attempt: a later attempt waits anew, and may find what this one waited for.
+            task = book.tasks[key]
+            consequences.wake(book, task, f"{timer.key}!{task.attempt}", b'{"timedOut":true}')
         return True
 
 

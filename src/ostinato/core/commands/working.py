@@ -52,7 +52,7 @@ class Claim(msgspec.Struct, gc=False):
         ahead = self.ahead
         for task in tasks:
             if len(leases) >= self.slots:
-                if taken[task.name] >= ahead.get(task.name, 0):
+                if taken[task.name] >= ahead.get(task.name, 0) or not self._may_wait(task):
                     continue
                 taken[task.name] += 1
             if task.state != states.PENDING or book.jobs[task.job_id].state != states.RUNNING:
@@ -67,6 +67,15 @@ class Claim(msgspec.Struct, gc=False):
             leases.append(self._lease(book, task, data))
         return leases
 
+    def _may_wait(self, task: rows.Task) -> bool:
+        """Whether to claim it ahead: if its worker dies it loses an attempt without having run, so it needs another."""
+        left = self._max_attempts(task) - (task.attempt - task.attempt_base)
+        return task.crashes == 0 and left > 1
+
+    def _max_attempts(self, task: rows.Task) -> int:
+        own = None if task.options is None else _options_decoder.decode(task.options).max_attempts
+        return own or self.functions[task.name].max_attempts
+
     def _lease(self, book: ledger.Ledger, task: rows.Task, data: bytes) -> rows.Lease:
         job = book.jobs[task.job_id]
         policy = self.functions[task.name]
@@ -75,6 +84,7 @@ class Claim(msgspec.Struct, gc=False):
             options = _options_decoder.decode(task.options)
             max_attempts = options.max_attempts or max_attempts
             timeout = options.timeout or timeout
+        fresh = task.started_at is None
         reentered = task.resuming
         if reentered:
             task.resuming = False
@@ -95,7 +105,7 @@ class Claim(msgspec.Struct, gc=False):
             task.input,
             task.options,
             task.dependencies,
-            task.attempt == 1 and not reentered,
+            fresh,
             reentered,
             max_attempts,
             task.attempt_base,

@@ -1,6 +1,12 @@
--- What a transaction loads before it decides. Jobs are locked first, in the order of their ids; whatever else belongs
--- to a job is only changed by who holds its lock, so it is read afterwards, by a statement of its own.
--- Differs: PostgreSQL takes a set of rows as arrays, and locks rows.
+-- What a transaction loads before it decides. Nothing is locked row by row: a write only takes effect on jobs that still
+-- are as they were loaded. Transactions that kept being overtaken take the stripes of their jobs first.
+-- Differs: PostgreSQL takes a set of rows as arrays.
+
+-- name: lock_stripes
+-- Let only one transaction at a time work on the jobs of the given stripes. (These locks draw no transaction number: it
+-- is drawn by the first write, when everything has been read, so that the numbers of a job's events never go back.)
+SELECT count(pg_advisory_xact_lock(1869771881, s.stripe))
+FROM (SELECT stripe FROM unnest(:stripes::int4[]) AS u (stripe) ORDER BY stripe OFFSET 0) s;
 
 -- name: load_at_once
 -- What a transition needs, on one snapshot and in one round trip, without locks: candidates and jobs (first column) and
@@ -42,13 +48,13 @@ CROSS JOIN LATERAL (
 ) t;
 
 -- name: load_jobs
--- Jobs by id, locked.
+-- Jobs by id.
 SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
     j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled
-FROM job j WHERE j.tenant = :tenant AND j.job_id = ANY(:job_ids::text[])
-ORDER BY j.job_id FOR UPDATE;
+FROM unnest(:job_ids::text[]) AS k (job_id)
+CROSS JOIN LATERAL (SELECT * FROM job x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) j;
 
 -- name: load_jobs_by_idempotency_key
 -- Jobs by the key that their producer chose. Two that use a new key at once clash on its index, and one tries again.
@@ -126,8 +132,7 @@ CROSS JOIN LATERAL (
 ) m;
 
 -- name: load_candidates
--- The first ready tasks of each function of a worker, in the order in which they are to be claimed; those that another
--- worker is just claiming are passed over.
+-- The first ready tasks of each function of a worker, in the order in which they are to be claimed.
 SELECT c.job_id, c.task_id
 FROM unnest(:queues::text[]) AS q (queue)
 CROSS JOIN unnest(:names::text[]) AS n (name)
@@ -136,7 +141,6 @@ CROSS JOIN LATERAL (
     WHERE r.tenant = :tenant AND r.queue = q.queue AND r.name = n.name
     ORDER BY r.rank, r.ready_at, r.job_id, r.task_id
     LIMIT :most
-    FOR UPDATE SKIP LOCKED
 ) c
 ORDER BY c.rank, c.ready_at
 LIMIT :most;

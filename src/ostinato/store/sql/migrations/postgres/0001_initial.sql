@@ -212,7 +212,7 @@ WHEN (OLD.state <> NEW.state AND NOT CASE OLD.state
     WHEN 'processing' THEN NEW.state IN ('pending', 'waiting', 'completed', 'failed', 'skipped', 'cancelled')
     WHEN 'pending' THEN NEW.state IN ('processing', 'skipped', 'cancelled')
     WHEN 'blocked' THEN NEW.state IN ('pending', 'processing', 'skipped', 'cancelled')
-    WHEN 'waiting' THEN NEW.state IN ('pending', 'processing', 'completed', 'failed', 'skipped', 'cancelled')
+    WHEN 'waiting' THEN NEW.state IN ('blocked', 'pending', 'processing', 'completed', 'failed', 'skipped', 'cancelled')
     WHEN 'failed' THEN NEW.state IN ('blocked', 'pending', 'processing', 'skipped')
     WHEN 'skipped' THEN NEW.state IN ('blocked', 'pending', 'processing')
     WHEN 'cancelled' THEN NEW.state IN ('blocked', 'pending', 'processing', 'skipped')

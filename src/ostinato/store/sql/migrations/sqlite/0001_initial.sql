@@ -199,7 +199,7 @@ WHEN OLD.state <> NEW.state AND NOT CASE OLD.state
         NEW.state = 'processing' OR NEW.state = 'pending' OR NEW.state = 'skipped' OR NEW.state = 'cancelled')
     WHEN 'waiting' THEN (
         NEW.state = 'completed' OR NEW.state = 'processing' OR NEW.state = 'pending' OR NEW.state = 'failed'
-        OR NEW.state = 'skipped' OR NEW.state = 'cancelled')
+        OR NEW.state = 'blocked' OR NEW.state = 'skipped' OR NEW.state = 'cancelled')
     WHEN 'failed' THEN (
         NEW.state = 'processing' OR NEW.state = 'pending' OR NEW.state = 'blocked' OR NEW.state = 'skipped')
     WHEN 'skipped' THEN (NEW.state = 'processing' OR NEW.state = 'pending' OR NEW.state = 'blocked')

@@ -121,23 +121,23 @@ class Ostinato:
 
     async def submit(self, job: Any, /, **overrides: Any) -> Job:
         """Submit one job: a document (a dict or JSON text), or a graph from `app.graph`. Durable when this returns."""
-        return (await self.submit_many([job], **overrides))[0]
+        answer = await self.engine.execute(await self._prepare(job, overrides))
+        return Job(self, answer.job_id, created=answer.created)
 
     async def submit_many(self, jobs: Sequence[Any], /, **overrides: Any) -> list[Job]:
         """Submit many jobs. Each is checked before any is entered, so that a bad one changes nothing."""
-        running = self.engine
-        specs = [graph.read_job(_document(job, overrides)) for job in jobs]
-        batch: list[commands.Submit] = []
-        for spec in specs:
-            if len(spec.tasks) > self.options.max_tasks:
-                raise errors.InvalidGraph(
-                    f"the job has {len(spec.tasks):,} tasks and the limit is {self.options.max_tasks:,}", field="tasks"
-                )
-            await running.check_functions(spec.tasks)
-            job_id = spec.job_id or str(uuid_utils.uuid7())
-            batch.append(commands.Submit(job_id, spec, running.encode_inputs(spec.tasks)))
-        answers = await asyncio.gather(*[running.execute(command) for command in batch])
+        batch = [await self._prepare(job, overrides) for job in jobs]
+        answers = await asyncio.gather(*[self.engine.execute(command) for command in batch])
         return [Job(self, answer.job_id, created=answer.created) for answer in answers]
+
+    async def _prepare(self, job: Any, overrides: Mapping[str, Any]) -> commands.Submit:
+        spec = graph.read_job(_document(job, overrides))
+        if len(spec.tasks) > self.options.max_tasks:
+            raise errors.InvalidGraph(
+                f"the job has {len(spec.tasks):,} tasks and the limit is {self.options.max_tasks:,}", field="tasks"
+            )
+        await self.engine.check_functions(spec.tasks)
+        return commands.Submit(spec.job_id or str(uuid_utils.uuid7()), spec, self.engine.encode_inputs(spec.tasks))
 
     async def submit_task(
         self, name: str | functions.Function, /, *, submit: Mapping[str, Any] | None = None, **given: Any

@@ -1,4 +1,4 @@
-"""Plain functions run in threads that nobody has to wait for."""
+"""Getting answers out of threads, and threads that nobody has to wait for."""
 
 from __future__ import annotations
 
@@ -23,15 +23,20 @@ async def run(function: Callable[[], T]) -> T:
     variables = contextvars.copy_context()
 
     def body() -> None:
-        try:
-            result = variables.run(function)
-        except BaseException as error:
-            _tell(loop, _fail, future, error)
-        else:
-            _tell(loop, _succeed, future, result)
+        answer(loop, future, lambda: variables.run(function))
 
     threading.Thread(target=body, name="ostinato-function", daemon=True).start()
     return await future
+
+
+def answer(loop: asyncio.AbstractEventLoop, future: asyncio.Future[T], function: Callable[[], T]) -> None:
+    """Call `function` in this thread, and bring its result or its exception to who waits in the event loop."""
+    try:
+        result = function()
+    except BaseException as error:
+        _tell(loop, _fail, future, error)
+    else:
+        _tell(loop, _succeed, future, result)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, events, rows, states
+from ostinato.core import codec, events, ledger, rows, states
 from ostinato.store import store as store_
 
 
@@ -94,14 +94,6 @@ def _moment(micros: int) -> datetime.datetime:
 
 
 def job_view(row: rows.Job) -> JobView:
-    counts = {
-        "blocked": row.blocked,
-        "active": row.active,
-        "completed": row.completed,
-        "failed": row.failed + row.tolerated,
-        "skipped": row.skipped,
-        "cancelled": row.cancelled,
-    }
     return JobView(
         job_id=row.job_id,
         name=row.name,
@@ -115,7 +107,7 @@ def job_view(row: rows.Job) -> JobView:
         failure_detected_at=moment(row.failure_detected_at),
         deadline_at=moment(row.deadline_at),
         total_tasks=row.total,
-        task_statuses={name: count for name, count in counts.items() if count},
+        task_statuses=ledger.Ledger.statuses(row),
     )
 
 

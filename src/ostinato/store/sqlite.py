@@ -246,12 +246,7 @@ class _Thread:
         future: asyncio.Future[T] = loop.create_future()
 
         def work() -> None:
-            try:
-                result = function(self)
-            except BaseException as error:
-                _post(loop, _fail, future, error)
-            else:
-                _post(loop, _succeed, future, result)
+            threads.answer(loop, future, lambda: function(self))
 
         self._work.put(work)
         return await future
@@ -272,22 +267,6 @@ class _Thread:
                     self.connection.close()
                 return
             work()
-
-
-def _post(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:
-    # A closed loop means that nobody waits for the answer any more.
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(function, *args)
-
-
-def _succeed(future: asyncio.Future[T], result: T) -> None:
-    if not future.done():
-        future.set_result(result)
-
-
-def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
-    if not future.done():
-        future.set_exception(error)
 
 
 def _bind(value: Any) -> Any:

@@ -98,7 +98,12 @@ def test_odd_ids_of_jobs_are_refused(field: str, odd: str) -> None:
         read(task("a"), **{field: odd})
 
 
-@pytest.mark.parametrize("odd", ["", "/x", "a\nb", "x" * 201, "ü"])
+@pytest.mark.parametrize("name", ["ürün-raporu", "店舗レポート", "a b/c:d.e_f-1"])
+def test_names_may_be_in_any_script(name: str) -> None:
+    assert read(task("a", name=name), name=name).name == name
+
+
+@pytest.mark.parametrize("odd", ["", "/x", "a\nb", "x" * 201, "a;b", "_x", "\ud800"])
 def test_odd_names_are_refused(odd: str) -> None:
     with pytest.raises(errors.InvalidId, match="name"):
         read(task("a", name=odd))

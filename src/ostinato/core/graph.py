@@ -14,7 +14,7 @@ from ostinato import errors
 from ostinato.core import codec, retry
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/ -]{0,199}")
+_NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 
 
 class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -225,7 +225,7 @@ def _check_task(task: TaskSpec) -> None:
 def check_name(value: str, field: str) -> None:
     if not _NAME.fullmatch(value):
         raise errors.InvalidId(
-            f"{field} {_short(value)} is not a valid name: use 1 to 200 letters, digits, spaces, . _ : / or -",
+            f"{field} {_short(value)} is not a valid name: use 1 to 200 letters, digits, spaces, . _ : / or -, starting with a letter or digit",
             field=field,
         )
 

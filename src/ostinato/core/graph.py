@@ -225,7 +225,8 @@ def _check_task(task: TaskSpec) -> None:
 def check_name(value: str, field: str) -> None:
     if not _NAME.fullmatch(value):
         raise errors.InvalidId(
-            f"{field} {_short(value)} is not a valid name: use 1 to 200 letters, digits, spaces, . _ : / or -, starting with a letter or digit",
+            f"{field} {_short(value)} is not a valid name: use 1 to 200 letters, digits, spaces, . _ : / or -, "
+            "starting with a letter or digit",
             field=field,
         )
 

@@ -218,7 +218,7 @@ class SqliteDatabase:
         candidates: list[tuple[str, str]] = []
         job_ids, keys = wanted.job_ids, wanted.keys
         if wanted.most > 0:
-            candidates = self._fetch(connection, "load_candidates", wanted._asdict())  # pyright: ignore[reportAssignmentType]
+            candidates = self._candidates(connection, wanted)
             job_ids = [*job_ids, *{key[0] for key in candidates}]
             keys = [*keys, *candidates]
         tenant = wanted.tenant
@@ -229,6 +229,17 @@ class SqliteDatabase:
             keys = [*keys, *{(job_id, down) for job_id, _, down in edges}]
         tasks = self._fetch(connection, "load_tasks", {"tenant": tenant, "keys": keys}) if keys else []
         return database.Loaded(candidates, jobs, tasks, edges)
+
+    def _candidates(self, connection: Connection, wanted: database.Load) -> list[tuple[str, str]]:
+        """Function by function, which is a short look at the queue for each; the first of all of them come first."""
+        found: list[database.Row] = []
+        for queue_ in wanted.queues:
+            for name in wanted.names:
+                args = {"tenant": wanted.tenant, "queue": queue_, "name": name, "most": wanted.most}
+                found += self._fetch(connection, "load_candidates", args)
+        if len(wanted.queues) * len(wanted.names) > 1:
+            found.sort(key=lambda row: (row[0], row[1]))
+        return [(row[2], row[3]) for row in found[: wanted.most]]
 
 
 class _Thread:

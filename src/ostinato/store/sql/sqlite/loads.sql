@@ -70,16 +70,8 @@ FROM json_each(:keys) k
 CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value ->> 0 AND m.task_id = k.value ->> 1;
 
 -- name: load_candidates
--- The first ready tasks of each function of a worker, in the order in which they are to be claimed.
-SELECT r.job_id, r.task_id
-FROM json_each(:queues) q
-CROSS JOIN json_each(:names) n
-CROSS JOIN ready r ON r.tenant = :tenant AND r.queue = q.value AND r.name = n.value
-    AND (r.rank, r.ready_at, r.job_id, r.task_id) IN (
-        SELECT c.rank, c.ready_at, c.job_id, c.task_id FROM ready c
-        WHERE c.tenant = :tenant AND c.queue = q.value AND c.name = n.value
-        ORDER BY c.rank, c.ready_at, c.job_id, c.task_id
-        LIMIT :most
-    )
-ORDER BY r.rank, r.ready_at
+-- The first ready tasks of one function in one queue, in the order in which they are to be claimed.
+SELECT rank, ready_at, job_id, task_id FROM ready
+WHERE tenant = :tenant AND queue = :queue AND name = :name
+ORDER BY rank, ready_at, job_id, task_id
 LIMIT :most;

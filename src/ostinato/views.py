@@ -84,9 +84,7 @@ class EventView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def moment(micros: int | None) -> datetime.datetime | None:
-    if micros is None:
-        return None
-    return datetime.datetime.fromtimestamp(micros / 1e6, datetime.UTC)
+    return None if micros is None else _moment(micros)
 
 
 def _moment(micros: int) -> datetime.datetime:

@@ -286,3 +286,36 @@ async def test_tasks_with_one_attempt_are_not_claimed_ahead(url: str) -> None:
         assert sum(task.state == "processing" for task in await job.tasks()) == 2
         blocked.set()
         await job.result(10)
+
+
+@pytest.mark.parametrize("wrong", [float("inf"), float("nan"), -1, 1e300, "soon", None])
+async def test_a_retry_after_that_is_no_time_falls_back_to_the_policy(url: str, wrong: Any) -> None:
+    app = make(url)
+
+    @app.function
+    async def busy(ctx: Context) -> int:
+        if ctx.attempt == 1:
+            raise errors.RetryAfter(wrong)
+        return ctx.attempt
+
+    async with app:
+        assert await (await app.submit(one("busy"))).result(10) == {"t": 2}
+
+
+async def test_the_feed_tells_the_events_of_a_job_in_their_order_whoever_wrote_them(url: str) -> None:
+    """Several processes write to the same jobs at once, in batches that hold the jobs in different orders."""
+    async with make(url, work=False, maintain=False, check_functions=False) as first:
+        jobs = [(await first.submit(one("f"))).job_id for _ in range(6)]
+        async with make(url, work=False, maintain=False) as second:
+
+            async def chatter(app: Ostinato, order: list[str]) -> None:
+                for _ in range(25):
+                    await asyncio.gather(*[app.signal(job_id, "hello") for job_id in order])
+
+            await asyncio.gather(chatter(first, jobs), chatter(second, jobs[::-1]))
+        await asyncio.sleep(0.1)
+        seen: dict[str, int] = {}
+        for item in await first.events(most=10_000):
+            assert item.event.seq == seen.get(item.event.job_id, 0) + 1
+            seen[item.event.job_id] = item.event.seq
+        assert set(seen.values()) == {2 + 50}

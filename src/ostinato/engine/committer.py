@@ -144,10 +144,12 @@ class Committer:
         reports, self._reports = self._reports[:MAX_BATCH], self._reports[MAX_BATCH:]
         if self._waiting or self._reports:
             self._wake.set()
-        claim = None if self.claimer is None else self.claimer.next_claim()
         claim_wanted, self._claim_wanted = self._claim_wanted, False
         batch = [*reports, *[command for command, _ in waiting]]
-        if not batch and not (claim is not None and claim_wanted):
+        if not batch and not claim_wanted:
+            return None
+        claim = None if self.claimer is None else self.claimer.next_claim()
+        if not batch and claim is None:
             return None
         try:
             outcome = await self._execute(batch, claim)

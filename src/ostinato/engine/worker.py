@@ -13,7 +13,7 @@ from typing import Any
 import uuid_utils
 
 from ostinato import context, errors, functions, options, threads
-from ostinato.core import codec, commands, retry, rows
+from ostinato.core import codec, commands, graph, retry, rows
 from ostinato.engine import committer
 
 AHEAD_SECONDS = 0.05
@@ -295,7 +295,7 @@ class Worker:
             options_ = codec.decode(lease.options)
             if "retry" in options_:
                 policy = retry.read(options_["retry"])
-        if isinstance(error, errors.RetryAfter):
+        if isinstance(error, errors.RetryAfter) and graph.is_seconds(error.seconds):
             delay = error.seconds
         else:
             delay = policy.delay(lease.attempt - lease.attempt_base, random.random())

@@ -69,28 +69,28 @@ class Claim(msgspec.Struct, gc=False):
 
     def _may_wait(self, task: rows.Task) -> bool:
         """Whether to claim it ahead: if its worker dies it loses an attempt without having run, so it needs another."""
-        left = self._max_attempts(task) - (task.attempt - task.attempt_base)
+        left = self._policy(task).max_attempts - (task.attempt - task.attempt_base)
         return task.crashes == 0 and left > 1
 
-    def _max_attempts(self, task: rows.Task) -> int:
-        own = None if task.options is None else _options_decoder.decode(task.options).max_attempts
-        return own or self.functions[task.name].max_attempts
+    def _policy(self, task: rows.Task) -> rows.FunctionPolicy:
+        """What its function says, unless the task says otherwise."""
+        policy = self.functions[task.name]
+        if task.options is None:
+            return policy
+        own = _options_decoder.decode(task.options)
+        return rows.FunctionPolicy(own.max_attempts or policy.max_attempts, own.timeout or policy.timeout)
 
     def _lease(self, book: ledger.Ledger, task: rows.Task, data: bytes) -> rows.Lease:
         job = book.jobs[task.job_id]
-        policy = self.functions[task.name]
-        max_attempts, timeout = policy.max_attempts, policy.timeout
-        if task.options is not None:
-            options = _options_decoder.decode(task.options)
-            max_attempts = options.max_attempts or max_attempts
-            timeout = options.timeout or timeout
+        policy = self._policy(task)
+        timeout = policy.timeout
         fresh = task.started_at is None
         reentered = task.resuming
         if reentered:
             task.resuming = False
         else:
             task.attempt += 1
-        task.max_attempts = max_attempts
+        task.max_attempts = policy.max_attempts
         task.worker = self.worker
         task.token = self.token
         task.started_at = book.now
@@ -107,7 +107,7 @@ class Claim(msgspec.Struct, gc=False):
             task.dependencies,
             fresh,
             reentered,
-            max_attempts,
+            policy.max_attempts,
             task.attempt_base,
             timeout,
             job.name,

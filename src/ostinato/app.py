@@ -13,7 +13,7 @@ from ostinato import builder, errors, functions, options, views
 from ostinato.core import codec, commands, graph, states
 from ostinato.core.retry import Retry
 from ostinato.engine import engine
-from ostinato.store import connect, reads
+from ostinato.store import connect, reads, stream
 
 T = TypeVar("T")
 
@@ -204,11 +204,11 @@ class Ostinato:
         answers = await asyncio.gather(*[self.engine.execute(command) for command in batch])
         return sum(len(answer) for answer in answers)
 
-    async def events(self, *, cursor: str | None = None, most: int = 1000) -> list[reads.FeedEvent]:
+    async def events(self, *, cursor: str | None = None, most: int = 1000) -> list[stream.FeedEvent]:
         """Events of all jobs in the order of their commits, after a cursor. None is ever skipped."""
         return await self.engine.store.feed(self.tenant, cursor, most)
 
-    async def tail(self, *, cursor: str | None = None) -> AsyncIterator[reads.FeedEvent]:
+    async def tail(self, *, cursor: str | None = None) -> AsyncIterator[stream.FeedEvent]:
         """Events of all jobs as they happen, from a cursor on (or from now on)."""
         target = self.engine.store
         at = cursor if cursor is not None else await target.feed_end()

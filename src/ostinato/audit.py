@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from ostinato.core import codec, commands, events, fold, ledger, rows, states
-from ostinato.store import database, reads, store
+from ostinato.core import codec, commands, fold, ledger, rows, states
+from ostinato.store import database, store, stream
 from ostinato.store.database import fetch
 
 PAGE = 5_000
@@ -84,7 +84,7 @@ def _read(tenant: str, job_id: str) -> database.Script[_Snapshot | None]:
     edges: dict[str, list[str]] = {}
     for up, down in (yield fetch("read_edges", tenant=tenant, job_id=job_id)):
         edges.setdefault(down, []).append(up)
-    stream = yield from _stream(tenant, job_id)
+    told = yield from stream.stream(tenant, job_id)
     ready = {(row[0], row[1]) for row in (yield fetch("audit_ready", tenant=tenant, job_id=job_id))}
     timers = {row[1]: rows.Timer(*row) for row in (yield fetch("audit_timers", tenant=tenant, job_id=job_id))}
     letters = {row[0] for row in (yield fetch("audit_dead_letters", tenant=tenant, job_id=job_id))}
@@ -93,18 +93,7 @@ def _read(tenant: str, job_id: str) -> database.Script[_Snapshot | None]:
     if any(task.state == states.PROCESSING for task in tasks.values()):
         for token, held in (yield fetch("audit_leases", tenant=tenant)):
             leased[token] = {task_id for holder, task_id in codec.decode(held) if holder == job_id}
-    return _Snapshot(job, tasks, edges, fold.fold(stream), ready, timers, letters, steps, leased)
-
-
-def _stream(tenant: str, job_id: str) -> database.Script[list[events.Event]]:
-    stream: list[events.Event] = []
-    after = 0
-    while page := (yield fetch("list_events", tenant=tenant, job_id=job_id, task_id=None, after=after, most=PAGE)):
-        for job, seq, kind, task_id, attempt, at, data in page:
-            data = yield from reads.resolve(tenant, job_id, data)
-            stream.append(events.Event(job, seq, kind, task_id, attempt, at, data))
-            after = seq
-    return stream
+    return _Snapshot(job, tasks, edges, fold.fold(told), ready, timers, letters, steps, leased)
 
 
 Found = tuple[str, str | None, str]

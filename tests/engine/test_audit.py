@@ -13,7 +13,7 @@ FAULTS = {
     "an attempt that no event tells of": ("I8", "UPDATE task SET attempt = attempt + 1 WHERE task_id = 'flaky'"),
     "a lost timer": ("I2", "DELETE FROM timer WHERE task_id = 'flaky'"),
     "a counter that drifted": ("I8", "UPDATE job SET blocked = blocked + 1"),
-    "a gap in the stream": ("I7", "DELETE FROM event WHERE seq = 3"),
+    "a gap in the stream": ("I7", "DELETE FROM event_page WHERE first_seq <= 3 AND last_seq >= 3"),
     "a dependency counted off twice": ("I8", "UPDATE task SET open_dependencies = 1 WHERE task_id = 'join'"),
     "a ready task left blocked": ("I8", "UPDATE task SET open_dependencies = 0 WHERE task_id = 'waiter'"),
     "a lost dead letter": ("I8", "DELETE FROM dead_letter"),
@@ -23,18 +23,17 @@ FAULTS = {
     "more attempts than allowed": ("I12", "UPDATE task SET attempt_base = -50 WHERE task_id = 'flaky'"),
     "a failure detected twice": (
         "I3",
-        "INSERT INTO event (tenant, job_id, seq, type, at, data) "
-        "SELECT tenant, job_id, last_seq + 1, 'Job Failure Detected', 1, data FROM job "
-        "JOIN (SELECT data FROM event WHERE type = 'Job Failure Detected') AS e ON true",
+        "INSERT INTO event_page (tenant, job_id, first_seq, last_seq, at, body) SELECT tenant, job_id, last_seq + 1, "
+        """last_seq + 1, 1, CAST('[["Job Failure Detected",null,null,{"failedTaskId":"early"}]]' AS {bytes}) FROM job""",
     ),
     "a completed task that runs again": (
         "I5",
-        "INSERT INTO event (tenant, job_id, seq, type, task_id, attempt, at, data) "
-        "SELECT tenant, job_id, last_seq + 1, 'Task Processing', 'early', 2, 1, tags FROM job",
+        "INSERT INTO event_page (tenant, job_id, first_seq, last_seq, at, body) SELECT tenant, job_id, last_seq + 1, "
+        """last_seq + 1, 1, CAST('[["Task Processing","early",2,{}]]' AS {bytes}) FROM job""",
     ),
     "an output that changed": (
         "I4",
-        "UPDATE task SET output = (SELECT data FROM event WHERE seq = 1) WHERE task_id = 'early'",
+        "UPDATE task SET output = CAST('[]' AS {bytes}) WHERE task_id = 'early'",
     ),
     "a task queued that is not pending": (
         "I2",
@@ -47,11 +46,11 @@ FAULTS = {
 async def run_sql(url: str, sql: str) -> None:
     if url.startswith("sqlite"):
         connection = apsw.Connection(url.removeprefix("sqlite:///"))
-        connection.execute(sql).fetchall()
+        connection.execute(sql.replace("{bytes}", "BLOB")).fetchall()
         connection.close()
     else:
         pg = await asyncpg.connect(url)
-        await pg.execute(sql)
+        await pg.execute(sql.replace("{bytes}", "bytea"))
         await pg.close()
 
 

@@ -64,7 +64,7 @@ async def test_a_bad_job_is_refused_and_changes_nothing(url: str, name: str) -> 
             await app.submit(document)
         assert isinstance(caught.value, errors.OstinatoError)
         assert said in str(caught.value)
-        for table in ("job", "task", "event", "blob", "timer"):
+        for table in ("job", "task", "event_page", "blob", "timer"):
             assert await support.count(url, table) == 0
         assert await support.run(app, task("ok")) == {"ok": {}}, "and the engine goes on"
 

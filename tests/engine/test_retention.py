@@ -25,7 +25,7 @@ async def test_a_finished_job_is_removed_with_all_that_belongs_to_it(url: str) -
         await made.result(support.PATIENCE)
         assert await app.prune() == 1
         tables = await support.tables_of_jobs(url)
-        assert {"job", "task", "event", "blob"} <= set(tables)
+        assert {"job", "task", "event_page", "blob"} <= set(tables)
         assert {table: await support.count(url, table) for table in tables} == dict.fromkeys(tables, 0)
         with pytest.raises(errors.JobNotFound):
             await app.job(made.job_id)
@@ -121,7 +121,7 @@ async def test_many_jobs_are_pruned_in_one_go(url: str) -> None:
         for one in made:
             await one.result(support.PATIENCE)
         assert await app.prune() == 300
-        assert await support.count(url, "event") == 0
+        assert await support.count(url, "event_page") == 0
 
 
 async def test_a_pruned_key_is_free_again(url: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 
 from ostinato import errors
-from ostinato.core import codec, events, rows, states
+from ostinato.core import codec, events, pages, rows, states
 
 _COUNTER = {
     states.BLOCKED: "blocked",
@@ -44,11 +44,11 @@ class Ledger:
         self.new_jobs: list[rows.Job] = []
         self.new_tasks: list[rows.Task] = []
         self.new_edges: list[tuple[str, str, str, str]] = []
-        self.changed_jobs: dict[str, rows.Job] = {}
         self.changed_tasks: dict[rows.TaskKey, rows.Task] = {}
         self.new_inputs: set[rows.TaskKey] = set()
-        self.events: list[tuple[str, str, int, str, str | None, int | None, int, bytes]] = []
-        """(tenant, job, seq, type, task, attempt, at, data): rows as they are written, for there are many."""
+        self.events: dict[str, list[bytes]] = {}
+        """What is to be told, by job, as entries of a page. Every change of a job tells something."""
+        self.told = 0
         self.new_timers: dict[rows.TaskKey, rows.Timer] = {}
         self.dropped_timers: set[rows.TaskKey] = set()
         self.new_leases: list[tuple[str, str, bytes]] = []
@@ -112,15 +112,18 @@ class Ledger:
 
     def emit(self, job: rows.Job, kind: str, task: rows.Task | None = None, data: bytes = codec.EMPTY_OBJECT) -> None:
         """Append an event to the job's stream; the sequence has no gaps because the job's row is locked."""
-        seq = job.last_seq = job.last_seq + 1
+        self.told += 1
+        job.last_seq += 1
         job_id = job.job_id
-        self.changed_jobs[job_id] = job
         if len(data) > self.spill_bytes:
-            data = self.payload(job_id, data)
+            data = pages.blob_reference(self.payload(job_id, data)[1:])
+        told = self.events.get(job_id)
+        if told is None:
+            told = self.events[job_id] = []
         if task is None:
-            self.events.append((self.tenant, job_id, seq, kind, None, None, self.now, data))
+            told.append(pages.entry(kind, None, None, data))
         else:
-            self.events.append((self.tenant, job_id, seq, kind, task.task_id, task.attempt, self.now, data))
+            told.append(pages.entry(kind, task.task_id, task.attempt, data))
 
     def move(self, task: rows.Task, state: str, kind: str, data: bytes = codec.EMPTY_OBJECT) -> None:
         """Put a task into a state, keep the job's counters in step, and tell of it."""

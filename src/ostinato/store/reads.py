@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ostinato import errors
-from ostinato.core import codec, events, ledger, rows, states
+from ostinato.core import codec, ledger, rows, states
 from ostinato.store import database
 from ostinato.store.database import fetch
 
@@ -24,15 +24,6 @@ class DeadLetter(NamedTuple):
     attempts: int
     error: Any
     input: Any
-
-
-class FeedEvent(NamedTuple):
-    """An event in the feed of all jobs, with the cursor to go on after it."""
-
-    cursor: str
-    event: events.Event
-    job_name: str
-    correlation_id: str
 
 
 class Reads:
@@ -176,43 +167,6 @@ class Reads:
 
         return await self.db.read(script, snapshot=False)
 
-    async def events(
-        self, tenant: str, job_id: str, *, task_id: str | None = None, after: int = 0, most: int = PAGE
-    ) -> list[events.Event]:
-        def script() -> database.Script[list[events.Event]]:
-            found = yield fetch("list_events", tenant=tenant, job_id=job_id, task_id=task_id, after=after, most=most)
-            result: list[events.Event] = []
-            for job, seq, kind, task, attempt, at, data in found:
-                data = yield from resolve(tenant, job_id, data)
-                result.append(events.Event(job, seq, kind, task, attempt, at, data))
-            return result
-
-        return await self.db.read(script)
-
-    async def feed(self, tenant: str, cursor: str | None = None, most: int = PAGE) -> list[FeedEvent]:
-        """Events of all jobs in the order of their commits. Going on from the last cursor misses nothing, ever."""
-        major, minor = read_cursor(cursor)
-
-        def script() -> database.Script[list[FeedEvent]]:
-            found = yield fetch("feed", tenant=tenant, after_major=major, after_minor=minor, most=most)
-            result: list[FeedEvent] = []
-            for a, b, job_id, seq, kind, task_id, attempt, at, data, name, correlation_id in found:
-                data = yield from resolve(tenant, job_id, data)
-                event = events.Event(job_id, seq, kind, task_id, attempt, at, data)
-                result.append(FeedEvent(f"{a}.{b}", event, name, correlation_id))
-            return result
-
-        return await self.db.read(script)
-
-    async def feed_end(self) -> str:
-        """The cursor after everything that is there now."""
-
-        def script() -> database.Script[str]:
-            found = yield fetch("feed_end")
-            return f"{found[0][0]}.{found[0][1]}"
-
-        return await self.db.read(script)
-
     async def dead_letters(
         self,
         tenant: str,
@@ -282,15 +236,3 @@ def resolve(tenant: str, job_id: str, stored: bytes) -> database.Script[bytes]:
     if not found:
         raise errors.NotFound("a large payload of this job is missing from the blob table: run `ostinato audit`")
     return found[0][0]
-
-
-def read_cursor(cursor: str | None) -> tuple[int, int]:
-    if not cursor:
-        return 0, 0
-    try:
-        major, minor = (int(part) for part in cursor.split("."))
-    except ValueError:
-        raise errors.InvalidInput(f"{cursor!r} is not a cursor of this feed", field="cursor") from None
-    if not (0 <= major < 2**63 and 0 <= minor < 2**63):
-        raise errors.InvalidInput(f"{cursor!r} is not a cursor of this feed", field="cursor")
-    return major, minor

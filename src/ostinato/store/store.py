@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ostinato import errors
-from ostinato.core import commands, ledger, needs, rows, states
-from ostinato.store import database, fleet, reads
+from ostinato.core import commands, ledger, needs, pages, rows, states
+from ostinato.store import database, fleet, reads, stream
 from ostinato.store.database import fetch
 
 _new_task = operator.attrgetter(
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
     events: int
 
 
-class Store(reads.Reads, fleet.Fleet):
+class Store(reads.Reads, stream.Stream, fleet.Fleet):
     def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
         self.db = db
         self._spill_bytes = spill_bytes
@@ -77,7 +77,7 @@ class Store(reads.Reads, fleet.Fleet):
             book.revoked,
             sum(1 for task in book.became_pending if task.state == states.PENDING),
             len(book.new_timers),
-            len(book.events),
+            book.told,
         )
 
 
@@ -95,11 +95,11 @@ def _unhurried() -> Generator[None]:
 
 def _carry_out(command: commands.Command, book: ledger.Ledger) -> Any:
     """Its answer, or its refusal. One that fails half-way takes the whole transaction with it, and is tried alone."""
-    before = (len(book.events), len(book.new_jobs))
+    before = (book.told, len(book.new_jobs))
     try:
         return command.apply(book)
     except errors.OstinatoError as error:
-        if (len(book.events), len(book.new_jobs)) != before:
+        if (book.told, len(book.new_jobs)) != before:
             raise
         return Refused(error)
 
@@ -208,7 +208,8 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
         ("insert_job", [(tenant, *_astuple(job)[:-1]) for job in book.new_jobs]),
         ("update_job", [
             (tenant, job.job_id, job.was_seq, *_job_changes(job))
-            for job in sorted(book.changed_jobs.values(), key=_job_id) if job.job_id not in new_jobs
+            for job in sorted((book.jobs[job_id] for job_id in book.events), key=_job_id)
+            if job.job_id not in new_jobs
         ]),
         ("insert_task", [(tenant, *_new_task(task)) for task in book.new_tasks]),
         ("insert_edge", book.new_edges),
@@ -225,5 +226,9 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
         ("insert_signal", [(tenant, *_astuple(signal)) for signal in book.new_signals]),
         ("insert_dead_letter", new_letters),
         ("delete_dead_letter", gone_letters),
-        ("insert_event", book.events),
+        ("insert_event_page", [
+            (tenant, job_id, first, last, book.now, body)
+            for job_id, told in book.events.items()
+            for first, last, body in pages.split(told, book.jobs[job_id].was_seq + 1)
+        ]),
     ]  # fmt: skip

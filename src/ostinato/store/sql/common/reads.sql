@@ -89,14 +89,6 @@ SELECT data FROM blob WHERE tenant = :tenant AND job_id = :job_id AND digest = :
 SELECT job_id, task_id, kind, name, key, due_at FROM timer
 WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id;
 
--- name: list_events
--- The stream of a job, from a place on, of one task if asked for.
-SELECT job_id, seq, type, task_id, attempt, at, data FROM event
-WHERE tenant = :tenant AND job_id = :job_id AND seq > :after
-    AND (CAST(:task_id AS TEXT) IS NULL OR task_id = :task_id)
-ORDER BY seq
-LIMIT :most;
-
 -- name: list_dead_letters
 -- Tasks that failed for good, newest first, from a place on.
 SELECT d.job_id, d.task_id, d.name, d.failed_at, t.attempt, t.error, t.input

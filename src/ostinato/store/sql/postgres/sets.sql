@@ -25,9 +25,9 @@ DELETE FROM dead_letter WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]
 -- Remove what belongs to the given jobs.
 DELETE FROM edge WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
 
--- name: prune_event
+-- name: prune_event_page
 -- Remove what belongs to the given jobs.
-DELETE FROM event WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+DELETE FROM event_page WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
 
 -- name: prune_task
 -- Remove what belongs to the given jobs.
@@ -63,18 +63,25 @@ CROSS JOIN LATERAL (
 ) t
 WHERE t.state = 'processing';
 
+-- name: list_pages
+-- The stream of a job, from a place on; with a mention, only pages that contain it.
+SELECT first_seq, last_seq, at, body FROM event_page
+WHERE tenant = :tenant AND job_id = :job_id AND last_seq > :after
+    AND (:mention::bytea IS NULL OR position(:mention::bytea IN body) > 0)
+ORDER BY last_seq
+LIMIT :most;
+
 -- name: feed
--- Events of all jobs of a tenant in the order of their commits. Numbers are drawn before the commit, so it goes by
+-- Pages of all jobs of a tenant from a place on, in the order of their commits. Numbers are drawn before the commit, so it goes by
 -- transaction first, and no further than the oldest transaction that may still commit: nothing late is ever skipped.
-SELECT e.transaction::text::int8, e.position, e.job_id, e.seq, e.type, e.task_id, e.attempt, e.at, e.data, j.name,
-    j.correlation_id
-FROM event e JOIN job j ON j.tenant = e.tenant AND j.job_id = e.job_id
-WHERE e.tenant = :tenant
-    AND (e.transaction, e.position) > (CAST(CAST(:after_major::int8 AS text) AS xid8), :after_minor::int8)
-    AND e.transaction < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY e.transaction, e.position
+SELECT p.transaction::text::int8, p.position, p.job_id, p.first_seq, p.at, p.body, j.name, j.correlation_id
+FROM event_page p JOIN job j ON j.tenant = p.tenant AND j.job_id = p.job_id
+WHERE p.tenant = :tenant
+    AND (p.transaction, p.position) >= (CAST(CAST(:major::int8 AS text) AS xid8), :minor::int8)
+    AND p.transaction < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY p.transaction, p.position
 LIMIT :most;
 
 -- name: feed_end
 -- Where the feed ends now.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8 - 1, 9223372036854775807;
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8, 0;

@@ -264,18 +264,17 @@ USING (
 ) r
 WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
 
--- name: insert_event
--- Append events.
-INSERT INTO event (
-    tenant, job_id, seq, type, task_id, attempt, at, data
+-- name: insert_event_page
+-- Append pages of events.
+INSERT INTO event_page (
+    tenant, job_id, first_seq, last_seq, at, body
 )
 SELECT
-    :tenant, r.job_id, r.seq, r.type, r.task_id, r.attempt, r.at, r.data
+    :tenant, r.job_id, r.first_seq, r.last_seq, r.at, r.body
 FROM unnest(
-    :rows.1::text[], :rows.2::int8[], :rows.3::text[], :rows.4::text[], :rows.5::int8[], :rows.6::int8[],
-    :rows.7::bytea[]
+    :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::int8[], :rows.5::bytea[]
 ) AS r (
-    job_id, seq, type, task_id, attempt, at, data
+    job_id, first_seq, last_seq, at, body
 );
 
 -- name: insert_blob

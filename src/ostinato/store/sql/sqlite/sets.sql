@@ -25,9 +25,9 @@ DELETE FROM dead_letter WHERE tenant = :tenant AND job_id IN (SELECT value FROM 
 -- Remove what belongs to the given jobs.
 DELETE FROM edge WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
 
--- name: prune_event
+-- name: prune_event_page
 -- Remove what belongs to the given jobs.
-DELETE FROM event WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+DELETE FROM event_page WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
 
 -- name: prune_task
 -- Remove what belongs to the given jobs.
@@ -60,14 +60,22 @@ FROM json_each(:keys) k
 CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.value ->> 0 AND t.task_id = k.value ->> 1
 WHERE t.state = 'processing';
 
+-- name: list_pages
+-- The stream of a job, from a place on; with a mention, only pages that contain it.
+SELECT first_seq, last_seq, at, body FROM event_page
+WHERE tenant = :tenant AND job_id = :job_id AND last_seq > :after
+    AND (:mention IS NULL OR instr(body, :mention) > 0)
+ORDER BY last_seq
+LIMIT :most;
+
 -- name: feed
--- Events of all jobs of a tenant in the order of their commits. There is one writer at a time: positions are that order.
-SELECT e.position, 0, e.job_id, e.seq, e.type, e.task_id, e.attempt, e.at, e.data, j.name, j.correlation_id
-FROM event e JOIN job j ON j.tenant = e.tenant AND j.job_id = e.job_id
-WHERE e.tenant = :tenant AND e.position > :after_major AND :after_minor = :after_minor
-ORDER BY e.position
+-- Pages of all jobs of a tenant from a place on, in the order of their commits. There is one writer at a time: positions are that order.
+SELECT p.position, 0, p.job_id, p.first_seq, p.at, p.body, j.name, j.correlation_id
+FROM event_page p JOIN job j ON j.tenant = p.tenant AND j.job_id = p.job_id
+WHERE p.tenant = :tenant AND p.position >= :major AND :minor = :minor
+ORDER BY p.position
 LIMIT :most;
 
 -- name: feed_end
 -- Where the feed ends now.
-SELECT COALESCE(max(position), 0), 0 FROM event;
+SELECT COALESCE(max(position), 0) + 1, 0 FROM event_page;

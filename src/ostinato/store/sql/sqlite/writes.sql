@@ -141,13 +141,13 @@ VALUES (
 DELETE FROM dead_letter
 WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
--- name: insert_event
--- Append events.
-INSERT INTO event (
-    tenant, job_id, seq, type, task_id, attempt, at, data
+-- name: insert_event_page
+-- Append pages of events.
+INSERT INTO event_page (
+    tenant, job_id, first_seq, last_seq, at, body
 )
 VALUES (
-    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+    ?1, ?2, ?3, ?4, ?5, ?6
 );
 
 -- name: insert_blob

@@ -150,20 +150,18 @@ CREATE TABLE blob (
 
 -- Numbers are drawn before the commit, so `position` is not the order of commits: the feed goes by `transaction` first, and
 -- only as far as no older transaction can still commit.
-CREATE TABLE event (
+CREATE TABLE event_page (
     position bigint GENERATED ALWAYS AS IDENTITY,
     tenant text COLLATE "C" NOT NULL,
     job_id text COLLATE "C" NOT NULL,
-    seq bigint NOT NULL,
-    type text COLLATE "C" NOT NULL,
-    task_id text COLLATE "C",
-    attempt bigint,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL,
     at bigint NOT NULL,
-    data bytea NOT NULL,
+    body bytea NOT NULL,
     transaction xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    PRIMARY KEY (tenant, job_id, seq)
+    PRIMARY KEY (tenant, job_id, last_seq)
 );
-CREATE INDEX event_feed ON event (transaction, position);
+CREATE INDEX event_page_feed ON event_page (transaction, position);
 
 CREATE TABLE worker (
     tenant text COLLATE "C" NOT NULL,
@@ -228,5 +226,5 @@ WHEN (OLD.state <> NEW.state AND NOT CASE OLD.state
     ELSE false END)
 EXECUTE FUNCTION ostinato_refuse('this move of a job is not legal');
 
-CREATE TRIGGER event_immutable BEFORE UPDATE ON event FOR EACH ROW
+CREATE TRIGGER event_page_immutable BEFORE UPDATE ON event_page FOR EACH ROW
 EXECUTE FUNCTION ostinato_refuse('events are append-only');

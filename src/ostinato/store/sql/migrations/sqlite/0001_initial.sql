@@ -152,19 +152,18 @@ CREATE TABLE blob (
     PRIMARY KEY (tenant, job_id, digest)
 );
 
+-- What happened, page by page: the events that one transaction told of one job.
 -- `position` is the order of commits: there is one writer at a time.
-CREATE TABLE event (
+CREATE TABLE event_page (
     position INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
     job_id TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    type TEXT NOT NULL,
-    task_id TEXT,
-    attempt INTEGER,
+    first_seq INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
     at INTEGER NOT NULL,
-    data BLOB NOT NULL
+    body BLOB NOT NULL
 );
-CREATE UNIQUE INDEX event_stream ON event (tenant, job_id, seq);
+CREATE UNIQUE INDEX event_page_stream ON event_page (tenant, job_id, last_seq);
 
 CREATE TABLE worker (
     tenant TEXT NOT NULL,
@@ -221,7 +220,7 @@ WHEN OLD.state <> NEW.state AND NOT CASE OLD.state
 BEGIN
     SELECT RAISE(ABORT, 'ostinato: this move of a job is not legal');
 END;
-CREATE TRIGGER event_immutable BEFORE UPDATE ON event
+CREATE TRIGGER event_page_immutable BEFORE UPDATE ON event_page
 BEGIN
     SELECT RAISE(ABORT, 'ostinato: events are append-only');
 END;

@@ -1,0 +1,51 @@
+"""Events are stored in pages, and come back as they were told."""
+
+from __future__ import annotations
+
+import pytest
+
+from ostinato.core import events, pages
+
+
+def read_all(entries: list[bytes], first: int = 1) -> tuple[list[events.Event], int]:
+    found: list[events.Event] = []
+    written = list(pages.split(entries, first))
+    for start, end, body in written:
+        page = list(pages.read("j", start, 7, body))
+        assert (page[0].seq, page[-1].seq) == (start, end)
+        found += page
+    return found, len(written)
+
+
+@pytest.mark.parametrize("count", [1, 2, pages.MOST_EVENTS, pages.MOST_EVENTS + 1, 3 * pages.MOST_EVENTS])
+def test_every_event_comes_back_in_order(count: int) -> None:
+    entries = [pages.entry(events.TASK_PENDING, f"t{n}", 1, b'{"n":%d}' % n) for n in range(count)]
+    found, written = read_all(entries, first=41)
+    assert [event.seq for event in found] == list(range(41, 41 + count))
+    assert [event.task_id for event in found] == [f"t{n}" for n in range(count)]
+    assert [event.data for event in found] == [b'{"n":%d}' % n for n in range(count)]
+    assert written == -(-count // pages.MOST_EVENTS)
+
+
+def test_an_event_of_a_job_has_no_task() -> None:
+    (event,), _ = read_all([pages.entry(events.JOB_CREATED, None, None, b"{}")])
+    assert (event.type, event.task_id, event.attempt, event.at) == ("Job Created", None, None, 7)
+
+
+def test_large_events_do_not_share_a_page_with_many_others() -> None:
+    large = b'{"output":"%b"}' % (b"x" * pages.MOST_BYTES)
+    _, written = read_all([pages.entry(events.TASK_COMPLETED, "t", 1, large)] * 3)
+    assert written == 3
+
+
+def test_a_page_mentions_the_tasks_it_is_about_and_no_others() -> None:
+    ((_, _, body),) = pages.split([pages.entry(events.TASK_PENDING, "t10", 0, b'{"name":"t1"}')], 1)
+    assert pages.mention("t10") in body
+    assert pages.mention("t1") not in body
+
+
+def test_data_may_be_a_reference_to_a_blob() -> None:
+    digest = bytes(range(32))
+    (event,), _ = read_all([pages.entry(events.JOB_CREATED, None, None, pages.blob_reference(digest))])
+    assert pages.referred_blob(event.data) == digest
+    assert pages.referred_blob(b'{"a":"b"}') is None

@@ -8,6 +8,8 @@ from ostinato.core import rows
 class Needs:
     def __init__(self) -> None:
         self.jobs: set[str] = set()
+        self.fresh: set[str] = set()
+        """Jobs that must be read anew: a decision on what the process remembers might be no decision at all."""
         self.tasks: set[rows.TaskKey] = set()
         self.dependants_of: set[rows.TaskKey] = set()
         """Tasks that may succeed: they and the tasks that wait for them."""
@@ -19,7 +21,16 @@ class Needs:
         self.waiters: set[tuple[str, str]] = set()
         self.timers: set[rows.TaskKey] = set()
 
+    def job(self, job_id: str) -> None:
+        self.jobs.add(job_id)
+        self.fresh.add(job_id)
+
     def task(self, key: rows.TaskKey) -> None:
+        self.job(key[0])
+        self.tasks.add(key)
+
+    def held_task(self, key: rows.TaskKey) -> None:
+        """A task that the caller holds a lease of: it will change, or the command is refused."""
         self.jobs.add(key[0])
         self.tasks.add(key)
 
@@ -28,5 +39,5 @@ class Needs:
         self.failing.add(key)
 
     def whole_job(self, job_id: str) -> None:
-        self.jobs.add(job_id)
+        self.job(job_id)
         self.whole_jobs.add(job_id)

@@ -52,6 +52,8 @@ class Committer:
         self._reports: list[Report] = []
         self._wake = asyncio.Event()
         self._claim_wanted = False
+        self._queue_empty = False
+        """Nothing was left when the last claim looked, and nobody has said since that there is more."""
         self._loop: asyncio.Task[None] | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -111,8 +113,14 @@ class Committer:
         self._quiet.clear()
         self._wake.set()
 
+    def have_room(self) -> None:
+        """Look for work, if there may be some."""
+        if not self._queue_empty:
+            self.want_claim()
+
     def want_claim(self) -> None:
         """Look for work, even if there is nothing else to commit."""
+        self._queue_empty = False
         self._claim_wanted = True
         self._quiet.clear()
         self._wake.set()
@@ -151,9 +159,15 @@ class Committer:
         claim = None if self.claimer is None else self.claimer.next_claim()
         if not batch and claim is None:
             return None
+        if claim is not None:
+            claim.look = not self._queue_empty
+            self._queue_empty = True
         try:
             outcome = await self._execute(batch, claim)
+            if outcome.more_queued:
+                self._queue_empty = False
         except BaseException as error:
+            self._queue_empty = False
             # Callers are told; reports of the worker are kept for the next try.
             self._reports = reports + self._reports
             if self.claimer is not None and claim is not None:
@@ -199,6 +213,7 @@ class Committer:
             sum(outcome.pending_left for outcome in outcomes),
             sum(outcome.armed_timers for outcome in outcomes),
             sum(outcome.events for outcome in outcomes),
+            more_queued=True,
         )
 
     def _answer(

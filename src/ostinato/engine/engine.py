@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ostinato import errors, functions, options, views
 from ostinato.core import codec, commands, graph, ledger, rows, states
@@ -49,7 +49,7 @@ class Engine:
         self.reaper = maintenance.Reaper(self.store, self._committed, settings.lease_seconds)
         self.services: list[service.Service] = []
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
-        self._ended_lately: dict[str, tuple[int, str, int | None]] = {}
+        self._ended_lately: dict[str, _Ended] = {}
         self._ends_heard = 0
         self._known_functions: set[str] = set()
         self._leases_checked_at = time.monotonic()
@@ -222,8 +222,11 @@ class Engine:
                     if self._ended_lately.get(job_id) == heard:
                         self._ended_lately.pop(job_id, None)  # it was resumed since then
                     state = await self._hear_of_end(job_id)
-                _, _, tasks = self._ended_lately.get(job_id, (0, "", None))
-                return await self.store.outputs(self.tenant, job_id, few=tasks is not None and tasks <= FEW)
+                ended = self._ended_lately.get(job_id)
+                if ended is not None and ended.outputs is not None:
+                    return {task_id: codec.decode(output) for task_id, output in ended.outputs.items()}
+                few = ended is not None and ended.tasks is not None and ended.tasks <= FEW
+                return await self.store.outputs(self.tenant, job_id, few=few)
         except TimeoutError:
             raise errors.ResultTimeout(
                 f"job {job_id!r} did not end within {timeout:g} s; it goes on running", jobId=job_id
@@ -241,7 +244,7 @@ class Engine:
                     waiting.remove(future)
                     if not waiting:
                         del self._waiters[job_id]
-        return self._ended_lately[job_id][1] if job_id in self._ended_lately else ""
+        return self._ended_lately[job_id].state if job_id in self._ended_lately else ""
 
     # --- what happened -----------------------------------------------------------------------------------------
 
@@ -251,7 +254,7 @@ class Engine:
                 for key, token in outcome.revoked:
                     self.worker.revoke(key, token)
             for job in outcome.ended_jobs:
-                self._tell_waiters(job.job_id, job.state, job.total)
+                self._tell_waiters(job.job_id, job.state, job.total, outcome.results.get(job.job_id))
             if outcome.pending_left:
                 self.committer.want_claim()
         if outcome.armed_timers:
@@ -260,9 +263,13 @@ class Engine:
             self.events_written += outcome.events
             self.db.announce()
 
-    def _tell_waiters(self, job_id: str, state: str, tasks: int | None = None) -> None:
+    def _tell_waiters(
+        self, job_id: str, state: str, tasks: int | None = None, outputs: Mapping[str, bytes] | None = None
+    ) -> None:
         self._ends_heard += 1
-        self._ended_lately[job_id] = (self._ends_heard, state, tasks)
+        if job_id not in self._waiters:
+            outputs = None  # nobody asks for them now, and they would only take up room
+        self._ended_lately[job_id] = _Ended(self._ends_heard, state, tasks, outputs)
         if len(self._ended_lately) > ENDED_LATELY:
             del self._ended_lately[next(iter(self._ended_lately))]
         for future in self._waiters.pop(job_id, ()):
@@ -312,6 +319,15 @@ class Engine:
             for token in doubtful:
                 holder.doubt(token)
             raise
+
+
+class _Ended(NamedTuple):
+    """How a job ended that was heard of lately; the number tells two ends of one job apart."""
+
+    number: int
+    state: str
+    tasks: int | None
+    outputs: Mapping[str, bytes] | None
 
 
 class Watcher(service.Service):

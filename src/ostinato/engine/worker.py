@@ -241,7 +241,7 @@ class Worker:
         if self._buffer:
             self._fill()
         elif not self._stopping:
-            self._committer.want_claim()
+            self._committer.have_room()
 
     async def _attempt(self, lease: rows.Lease, running: _Running) -> committer.Report | None:
         """Run the function once and say how it went; None if that is nobody's business any more."""

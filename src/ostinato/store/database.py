@@ -48,8 +48,8 @@ class Loaded(NamedTuple):
 class Run(NamedTuple):
     """Run named writes in order, each over many rows. They must not touch the same row twice in one `Run`.
 
-    `update_job` only takes effect on jobs that still are as they were loaded. Where that is not certain, the driver
-    counts, and takes everything back if one was not.
+    `update_job` only takes effect on jobs that still are as the script thinks they are. The driver counts, and takes
+    everything back if one was not.
     """
 
     writes: list[tuple[str, list[tuple[Any, ...]]]]
@@ -76,11 +76,13 @@ class Database(Protocol):
 
     async def close(self) -> None: ...
 
-    async def write(self, script: Callable[[], Script[T]], *, optimistic: bool = False) -> T:
+    async def write(
+        self, script: Callable[[], Script[T]], *, optimistic: bool = False, committed: Callable[[T], None] | None = None
+    ) -> T:
         """Run the script in one durable transaction, all or nothing. It may be run again if others got in the way.
 
         An optimistic script ends in one `Run` that says which versions of the jobs it has seen: then a driver need not
-        hold locks from the first read on.
+        hold locks from the first read on. `committed` hears of the commit before the next script begins.
         """
         ...
 

@@ -112,12 +112,20 @@ class PostgresDatabase:
         for role in list(self._connections):
             await self._drop(role)
 
-    async def write(self, script: Callable[[], database.Script[T]], *, optimistic: bool = False) -> T:
+    async def write(
+        self,
+        script: Callable[[], database.Script[T]],
+        *,
+        optimistic: bool = False,
+        committed: Callable[[T], None] | None = None,
+    ) -> T:
         for again in range(TRIES):
             hope = optimistic and self._pessimism <= 0
             try:
                 result = await (self._try(script) if hope else self._transact(script))
                 self._pessimism -= 1
+                if committed is not None:
+                    committed(result)
                 return result
             except _TRY_AGAIN:
                 # Others work on the same jobs: for a while it is cheaper to lock them first.

@@ -66,10 +66,26 @@ class SqliteDatabase:
         for thread in closing:
             await thread.close()
 
-    async def write(self, script: Callable[[], database.Script[T]], *, optimistic: bool = False) -> T:
+    async def write(
+        self,
+        script: Callable[[], database.Script[T]],
+        *,
+        optimistic: bool = False,
+        committed: Callable[[T], None] | None = None,
+    ) -> T:
         if self._writer is None:
             raise errors.NotRunning()
-        return await self._writer.call(lambda thread: self._transact(thread.connection, script))
+
+        def work(thread: _Thread) -> T:
+            try:
+                result = self._transact(thread.connection, script)
+            except _Overtaken:  # the script relied on what is no longer so; what it reads now stays so until it ends
+                result = self._transact(thread.connection, script)
+            if committed is not None:
+                committed(result)
+            return result
+
+        return await self._writer.call(work)
 
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
         if self._reader is None:
@@ -80,13 +96,13 @@ class SqliteDatabase:
         return await self._reader.call(lambda thread: self._snapshot(thread.connection, script))
 
     async def changed(self, timeout: float) -> bool:
-        """`data_version` moves when another connection commits; our own writer is one, so a wake-up is only a hint."""
+        """The writer's `data_version` moves when another connection has committed, and not when it has itself."""
         until = time.monotonic() + timeout
         while time.monotonic() < until:
             await asyncio.sleep(min(0.05, timeout))
-            if self._reader is None:
+            if self._writer is None:
                 return False
-            version = await self._reader.call(lambda thread: _pragma(thread.connection, "data_version"))
+            version = await self._writer.call(lambda thread: _pragma(thread.connection, "data_version"))
             if version != self._seen_version:
                 self._seen_version = version
                 return True
@@ -204,10 +220,16 @@ class SqliteDatabase:
             elif isinstance(request, database.Load):
                 answer = self._load(connection, request)
             else:
-                for name, rows in request.writes:
-                    if rows:
-                        connection.executemany(self._blocks[name].sql, rows)
+                self._run(connection, request)
                 answer = None
+
+    def _run(self, connection: Connection, request: database.Run) -> None:
+        for name, rows in request.writes:
+            if rows:
+                before = connection.total_changes()
+                connection.executemany(self._blocks[name].sql, rows)
+                if name == "update_job" and connection.total_changes() - before != len(rows):
+                    raise _Overtaken
 
     def _fetch(self, connection: Connection, name: str, args: dict[str, Any]) -> list[database.Row]:
         block = self._blocks[name]
@@ -240,6 +262,10 @@ class SqliteDatabase:
         if len(wanted.queues) * len(wanted.names) > 1:
             found.sort(key=lambda row: (row[0], row[1]))
         return [(row[2], row[3]) for row in found[: wanted.most]]
+
+
+class _Overtaken(Exception):
+    """Somebody else has changed a job since the script came to know it."""
 
 
 class _Thread:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import gc
 import operator
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ostinato import errors
 from ostinato.core import commands, ledger, needs, pages, rows, states
-from ostinato.store import database, fleet, reads, stream
+from ostinato.store import database, fleet, memory, reads, stream
 from ostinato.store.database import fetch
 
 _new_task = operator.attrgetter(
@@ -44,41 +44,90 @@ class Outcome(NamedTuple):
     pending_left: int
     armed_timers: int
     events: int
+    more_queued: bool = False
+    """The claim left something in the queue, or may have."""
+    results: Mapping[str, Mapping[str, bytes]] = {}
+    """Outputs of small jobs that have ended, where they are known without reading them."""
 
 
 class Store(reads.Reads, stream.Stream, fleet.Fleet):
     def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
         self.db = db
         self._spill_bytes = spill_bytes
+        self._memory = memory.Memory()
 
     async def execute(
         self, tenant: str, batch: Sequence[commands.Command], claim: commands.Claim | None = None
     ) -> Outcome:
         """Carry out commands in order, then claim, in one transaction. A refused command leaves the others alone."""
-        return await self.db.write(lambda: self._execute(tenant, batch, claim), optimistic=True)
-
-    def _execute(
-        self, tenant: str, batch: Sequence[commands.Command], claim: commands.Claim | None
-    ) -> database.Script[Outcome]:
         wanted = needs.Needs()
         for command in batch:
             command.needs(wanted)
+        tries = 0
+        results: dict[str, dict[str, bytes]] = {}
+
+        def script() -> database.Script[_Decision]:
+            nonlocal tries
+            tries += 1
+            if tries > 1:
+                self._memory.distrust()
+            return self._execute(tenant, wanted, batch, claim)
+
+        def remember(done: _Decision) -> None:
+            results.update(self._memory.remember(tenant, done.book, done.recalled))
+
+        decision = await self.db.write(script, optimistic=True, committed=remember)
+        return _outcome(decision, claim, results)
+
+    def _execute(
+        self,
+        tenant: str,
+        wanted: needs.Needs,
+        batch: Sequence[commands.Command],
+        claim: commands.Claim | None,
+        *,
+        trust: bool = True,
+    ) -> database.Script[_Decision]:
         book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes)
-        candidates = yield from _load(tenant, wanted, claim, book)
+        recalled = self._memory.recall(tenant, wanted, book, trust=trust)
+        candidates = yield from _load(tenant, wanted, recalled, claim, book)
         with _unhurried():
             answers = [_carry_out(command, book) for command in batch]
+            if recalled.jobs and any(isinstance(answer, Refused) for answer in answers):
+                # A change is checked against the database when it is written. A refusal is not, so it is decided
+                # on what the database says.
+                return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
             leases = [] if claim is None else claim.apply(book, candidates)
             writes = _writes(tenant, book)
         yield database.Run(writes)
-        return Outcome(
-            answers,
-            leases,
-            book.ended_jobs,
-            book.revoked,
-            sum(1 for task in book.became_pending if task.state == states.PENDING),
-            len(book.new_timers),
-            book.told,
-        )
+        return _Decision(book, recalled, answers, leases, candidates)
+
+
+class _Decision(NamedTuple):
+    book: ledger.Ledger
+    recalled: memory.Recalled
+    answers: list[Any]
+    leases: list[rows.Lease]
+    candidates: list[rows.TaskKey]
+
+
+def _outcome(
+    decision: _Decision, claim: commands.Claim | None, results: Mapping[str, Mapping[str, bytes]]
+) -> Outcome:
+    book, candidates = decision.book, decision.candidates
+    return Outcome(
+        decision.answers,
+        decision.leases,
+        book.ended_jobs,
+        book.revoked,
+        sum(1 for task in book.became_pending if task.state == states.PENDING),
+        len(book.new_timers),
+        book.told,
+        claim is not None
+        and claim.look
+        and (len(candidates) >= claim.most or any(book.tasks[key].state == states.PENDING for key in candidates)),
+        results,
+    )
 
 
 @contextlib.contextmanager
@@ -105,7 +154,11 @@ def _carry_out(command: commands.Command, book: ledger.Ledger) -> Any:
 
 
 def _load(
-    tenant: str, wanted: needs.Needs, claim: commands.Claim | None, book: ledger.Ledger
+    tenant: str,
+    wanted: needs.Needs,
+    recalled: memory.Recalled,
+    claim: commands.Claim | None,
+    book: ledger.Ledger,
 ) -> database.Script[list[rows.TaskKey]]:
     """Fill the ledger with what the commands need; the answer is what there is to be claimed."""
     if wanted.idempotency_keys:
@@ -113,22 +166,24 @@ def _load(
         for row in found:
             job = rows.Job(*row)
             book.jobs_by_idempotency_key[job.idempotency_key or ""] = job
-    ups = [*(wanted.dependants_of | wanted.failing)]
-    if claim is None:
-        loaded: database.Loaded = yield database.Load(tenant, [], [], 0, [*wanted.jobs], [*wanted.tasks], ups)
-    else:
-        names, queues = [*claim.functions], [*claim.queues]
-        loaded = yield database.Load(tenant, queues, names, claim.most, [*wanted.jobs], [*wanted.tasks], ups)
-    for row in loaded.jobs:
-        job = rows.Job(*row)
-        job.was_seq = job.last_seq
-        book.jobs[job.job_id] = job
-    _enter(book, loaded.tasks)
-    for job_id, up, down in loaded.edges:
-        book.dependants.setdefault((job_id, up), []).append(down)
+    candidates: list[rows.TaskKey] = []
+    _, job_ids, keys, ups = recalled
+    most = 0 if claim is None else claim.most
+    if job_ids or keys or ups or most:
+        names, queues = ([], []) if claim is None else ([*claim.functions], [*claim.queues])
+        loaded: database.Loaded = yield database.Load(tenant, queues, names, most, job_ids, keys, ups)
+        for row in loaded.jobs:
+            if row[0] not in book.jobs:
+                job = rows.Job(*row)
+                job.was_seq = job.last_seq
+                book.jobs[job.job_id] = job
+        _enter(book, loaded.tasks)
+        for job_id, up, down in loaded.edges:
+            book.dependants.setdefault((job_id, up), []).append(down)
+        candidates = loaded.candidates
     yield from _load_waiting(tenant, wanted, book)
     yield from _load_whole_jobs(tenant, wanted, book)
-    return loaded.candidates
+    return candidates
 
 
 def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:

@@ -28,7 +28,8 @@ class Submit(msgspec.Struct, gc=False):
     inputs: list[bytes]
 
     def needs(self, wanted: needs.Needs) -> None:
-        wanted.jobs.add(self.job_id)
+        if self.spec.job_id is not None:  # otherwise the id was made for this very job, and nobody else has it
+            wanted.job(self.job_id)
         if self.spec.idempotency_key is not None:
             wanted.idempotency_keys.add(self.spec.idempotency_key)
 
@@ -124,7 +125,7 @@ class AddTasks(msgspec.Struct, gc=False):
     """How many tasks a job may have."""
 
     def needs(self, wanted: needs.Needs) -> None:
-        wanted.jobs.add(self.job_id)
+        wanted.job(self.job_id)
         for task in self.tasks:
             wanted.task((self.job_id, task.task_id))
             for dependency in task.depends_on:

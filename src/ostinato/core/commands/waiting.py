@@ -55,7 +55,7 @@ class SendSignal(msgspec.Struct, gc=False):
     actor: str | None = None
 
     def needs(self, wanted: needs.Needs) -> None:
-        wanted.jobs.add(self.job_id)
+        wanted.job(self.job_id)
         wanted.waiters.add((self.job_id, self.name))
         wanted.signals.add((self.job_id, self.name))
 

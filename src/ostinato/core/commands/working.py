@@ -21,6 +21,8 @@ class Claim(msgspec.Struct, gc=False):
     """How many can start at once."""
     ahead: Mapping[str, int] = {}
     """How many of each function may be claimed on top of that."""
+    look: bool = True
+    """Whether to look into the queue; otherwise only what this transaction makes ready is claimed."""
     idle: bool = True
     done: Sequence[str] = ()
     """Tokens of earlier claims whose tasks have all been reported."""
@@ -30,7 +32,7 @@ class Claim(msgspec.Struct, gc=False):
     @property
     def most(self) -> int:
         """How many candidates are worth looking at."""
-        return self.slots + max(self.ahead.values(), default=0)
+        return 0 if not self.look else self.slots + max(self.ahead.values(), default=0)
 
     def apply(self, book: ledger.Ledger, candidates: Sequence[rows.TaskKey]) -> list[rows.Lease]:
         leases = self._choose(book, candidates)
@@ -123,10 +125,8 @@ class Complete(msgspec.Struct, gc=False):
     output: bytes
 
     def needs(self, wanted: needs.Needs) -> None:
-        job_id = self.lease.job_id
-        key = (job_id, self.lease.task_id)
-        wanted.jobs.add(job_id)
-        wanted.tasks.add(key)
+        key = self.lease.key
+        wanted.held_task(key)
         wanted.dependants_of.add(key)
 
     def apply(self, book: ledger.Ledger) -> None:
@@ -180,7 +180,7 @@ class RecordStep(msgspec.Struct, gc=False):
     output: bytes
 
     def needs(self, wanted: needs.Needs) -> None:
-        wanted.task(self.lease.key)
+        wanted.held_task(self.lease.key)
 
     def apply(self, book: ledger.Ledger) -> None:
         task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)

@@ -1,0 +1,163 @@
+"""What this process has just written and need not read again.
+
+A worker reports on tasks that it claimed a moment ago, in jobs that it may have been given a moment before. Their rows are
+still here. To use them is safe, because a transaction only takes effect on jobs that still are as it thinks they are (see
+`update_job`): if somebody else has changed one, it is taken back and decided anew on what the database says.
+Whoever recalls a job takes it out; it comes back when the transaction has committed, and is forgotten if it has not.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import NamedTuple
+
+import msgspec
+
+from ostinato.core import ledger, needs, rows, states
+
+MOST_TASKS = 20_000
+"""How many tasks are remembered in all; the jobs used least lately are forgotten first."""
+LARGE_JOB = 5_000
+"""Of a job with more tasks than this only those that run are remembered."""
+SMALL_JOB = 20
+"""The outputs of a job with no more tasks than this are kept, so that its result need not be read when it ends."""
+SMALL_OUTPUT = 1_024
+"""… and if none of its outputs is longer than this."""
+DISTRUST = 50
+"""How many transactions do without memory after one that was overtaken: somebody else works on the same jobs."""
+
+
+class Known(msgspec.Struct, gc=False):
+    job: rows.Job
+    tasks: dict[rows.TaskKey, rows.Task]
+    dependants: dict[rows.TaskKey, list[str]]
+    """Only where all of them are known; none is an empty list."""
+    outputs: dict[str, tuple[int, bytes]] | None = None
+    """(position, output) of all tasks that have completed, or None if that is not known."""
+    weight: int = 0
+
+
+class Recalled(NamedTuple):
+    """What was found in memory, and what has to be read."""
+
+    jobs: dict[str, Known]
+    job_ids: list[str]
+    keys: list[rows.TaskKey]
+    ups: list[rows.TaskKey]
+
+
+class Memory:
+    def __init__(self, most_tasks: int = MOST_TASKS) -> None:
+        self._most = most_tasks
+        self._jobs: collections.OrderedDict[tuple[str, str], Known] = collections.OrderedDict()
+        self._size = 0
+        self._distrust = 0
+
+    def distrust(self) -> None:
+        """Forget everything, and do without for a while."""
+        self._jobs.clear()
+        self._size = 0
+        self._distrust = DISTRUST
+
+    def recall(self, tenant: str, wanted: needs.Needs, book: ledger.Ledger, *, trust: bool) -> Recalled:
+        """Enter what is known into the ledger."""
+        if self._distrust:
+            self._distrust -= 1
+            trust = False
+        found = Recalled({}, [], [], [])
+        for job_id in wanted.jobs:
+            known = self._take(tenant, job_id)
+            if known is None or not trust or job_id in wanted.fresh:
+                found.job_ids.append(job_id)
+            else:
+                found.jobs[job_id] = known
+                book.jobs[job_id] = known.job
+        for key in wanted.tasks:
+            self._recall_task(found, key, book)
+        for key in wanted.dependants_of | wanted.failing:
+            known = found.jobs.get(key[0])
+            dependants = None if known is None else known.dependants.get(key)
+            if dependants is None:
+                found.ups.append(key)
+            else:
+                book.dependants[key] = dependants
+                for dependant in dependants:
+                    self._recall_task(found, (key[0], dependant), book)
+        return found
+
+    def remember(self, tenant: str, book: ledger.Ledger, recalled: Recalled) -> dict[str, dict[str, bytes]]:
+        """Keep how the transaction left things, once it has committed. The answer is outputs of jobs that have ended."""
+        results: dict[str, dict[str, bytes]] = {}
+        current: dict[str, Known] = {}
+        born = {job.job_id for job in book.new_jobs if job.total <= SMALL_JOB}
+        for job_id in book.events:
+            job = book.jobs[job_id]
+            known = recalled.jobs.pop(job_id, None) or self._take(tenant, job_id)
+            if known is None or (known.job is not job and known.job.last_seq != job.was_seq):
+                known = Known(job, {}, {}, {} if job_id in born else None)
+            known.job = job
+            job.was_seq = job.last_seq
+            current[job_id] = known
+        self._note_tasks(book, current, recalled.ups)
+        for job_id, known in current.items():
+            if known.job.state == states.RUNNING:
+                self._keep(tenant, job_id, known)
+            elif known.outputs is not None and len(known.outputs) == known.job.total:
+                results[job_id] = {name: data for name, (_, data) in sorted(known.outputs.items(), key=_position)}
+        for job_id, known in recalled.jobs.items():
+            self._keep(tenant, job_id, known)
+        return results
+
+    @staticmethod
+    def _note_tasks(book: ledger.Ledger, current: dict[str, Known], read: list[rows.TaskKey]) -> None:
+        for key, task in book.tasks.items():
+            known = current.get(key[0])
+            if known is None:
+                continue
+            state = task.state
+            if state in states.TASK_ENDED:
+                known.tasks.pop(key, None)
+                known.dependants.pop(key, None)
+                if known.outputs is not None:
+                    if state != states.COMPLETED or task.output is None or len(task.output) > SMALL_OUTPUT:
+                        known.outputs = None
+                    else:
+                        known.outputs[key[1]] = (task.position, task.output)
+            elif state == states.PROCESSING or known.job.total <= LARGE_JOB:
+                task.was = state
+                task.was_ready_at = task.ready_at
+                known.tasks[key] = task
+        for key in [*read, *[(task.job_id, task.task_id) for task in book.new_tasks]]:
+            known = current.get(key[0])
+            if known is not None and key in known.tasks:
+                known.dependants[key] = book.dependants.get(key, [])
+
+    @staticmethod
+    def _recall_task(found: Recalled, key: rows.TaskKey, book: ledger.Ledger) -> None:
+        if key not in book.tasks:
+            known = found.jobs.get(key[0])
+            task = None if known is None else known.tasks.get(key)
+            if task is None:
+                found.keys.append(key)
+            else:
+                book.tasks[key] = task
+
+    def _take(self, tenant: str, job_id: str) -> Known | None:
+        known = self._jobs.pop((tenant, job_id), None)
+        if known is not None:
+            self._size -= known.weight
+        return known
+
+    def _keep(self, tenant: str, job_id: str, known: Known) -> None:
+        if self._distrust:
+            return
+        self._jobs[(tenant, job_id)] = known
+        known.weight = len(known.tasks) + 1
+        self._size += known.weight
+        while self._size > self._most:
+            _, forgotten = self._jobs.popitem(last=False)
+            self._size -= forgotten.weight
+
+
+def _position(output: tuple[str, tuple[int, bytes]]) -> int:
+    return output[1][0]

@@ -24,7 +24,7 @@ FAULTS = {
     "a failure detected twice": (
         "I3",
         "INSERT INTO event_page (tenant, job_id, first_seq, last_seq, at, body) SELECT tenant, job_id, last_seq + 1, "
-        """last_seq + 1, 1, CAST('[["Job Failure Detected",null,null,{"failedTaskId":"early"}]]' AS {bytes}) FROM job""",
+        """last_seq + 1, 1, CAST('[["Job Failure Detected",null,null,{"failedTaskId":"a"}]]' AS {bytes}) FROM job""",
     ),
     "a completed task that runs again": (
         "I5",

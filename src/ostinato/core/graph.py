@@ -17,7 +17,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 
 
-class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """One task as the producer describes it."""
 
     task_id: str
@@ -32,7 +32,7 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     on_dependency_failure: Literal["block", "skip", "run"] = "block"
 
 
-class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """A job as the producer describes it. `deadline` is in seconds from submission."""
 
     tasks: list[TaskSpec]

@@ -46,6 +46,8 @@ class Ledger:
         self.new_edges: list[tuple[str, str, str, str]] = []
         self.changed_tasks: dict[rows.TaskKey, rows.Task] = {}
         self.new_inputs: set[rows.TaskKey] = set()
+        self.run_again: set[rows.TaskKey] = set()
+        """Tasks that start anew: more about them has changed than their state."""
         self.events: dict[str, list[bytes]] = {}
         """What is to be told, by job, as entries of a page. Every change of a job tells something."""
         self.told = 0

@@ -1,8 +1,8 @@
 """Events as they are stored: page by page, one page for what a transaction said about a job.
 
-A row for each event would be most of what the engine writes. A page holds hundreds of them; it is never changed, and its
-place in the stream is the numbers of its first and last event. Inside it is JSON: `[[type, task, attempt, data], …]`, where
-`data` is an object, or the digest of a blob as text.
+A row for each event would be most of what the engine writes. A page holds hundreds of them; it is never changed, and
+its place in the stream is the numbers of its first and last event. Inside is JSON: `[[type, task, attempt, data], …]`,
+where `data` is an object, or the digest of a blob as text.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 TaskKey = tuple[str, str]
@@ -38,10 +40,23 @@ class Job(msgspec.Struct, gc=False):
     cancelled: int
     was_seq: int = 0
     """`last_seq` as it was loaded: the version of the job that a transaction has seen. Not a column."""
+    was_plain: tuple[object, ...] = ()
+    """How the fields stood that seldom change. Not a column either."""
+
+    def note(self) -> None:
+        """Remember how the job stands now, in the database and here."""
+        self.was_seq = self.last_seq
+        self.was_plain = self.plain()
+
+    def plain(self) -> tuple[object, ...]:
+        return (
+            self.state, self.cascades, self.deadline_at, self.finished_at, self.failure_detected_at, self.total,
+            self.failed, self.tolerated, self.skipped, self.cancelled,
+        )  # fmt: skip
 
 
 class Task(msgspec.Struct, gc=False):
-    """One node of a job. The last two fields are not columns: how it stood when it was loaded."""
+    """One node of a job. The last three fields are not columns; `was` is how it stood when it was loaded."""
 
     job_id: str
     task_id: str
@@ -75,6 +90,8 @@ class Task(msgspec.Struct, gc=False):
     timeout_at: int | None = None
     was: str = ""
     was_ready_at: int | None = None
+    dependants: Sequence[str] | None = None
+    """Who waits for it, if that is known."""
 
     @property
     def key(self) -> TaskKey:

@@ -15,7 +15,7 @@ from ostinato import errors
 from ostinato.core import commands, rows
 from ostinato.store import store
 
-MAX_BATCH = 256
+MAX_BATCH = 512
 LONGEST_PAUSE = 5.0
 STOP_SECONDS = 10.0
 """How long a stop waits for a database that does not take what was handed in."""

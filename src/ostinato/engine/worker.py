@@ -18,7 +18,7 @@ from ostinato.engine import committer
 
 AHEAD_SECONDS = 0.05
 """How much work to hold ready: enough to keep busy during a commit, little enough not to keep it from others."""
-TRUST = 100
+TRUST = 250
 """Tasks of a function that may be claimed ahead for each one that was seen to be quick."""
 STALE_SECONDS = 1.0
 """A task that was claimed ahead and has not started after this long is handed back."""

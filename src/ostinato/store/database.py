@@ -45,11 +45,14 @@ class Loaded(NamedTuple):
     edges: list[Row]
 
 
+GUARDED = ("update_job", "advance_job")
+"""Writes that only take effect on jobs that still are as the script thinks they are."""
+
+
 class Run(NamedTuple):
     """Run named writes in order, each over many rows. They must not touch the same row twice in one `Run`.
 
-    `update_job` only takes effect on jobs that still are as the script thinks they are. The driver counts, and takes
-    everything back if one was not.
+    The driver counts what the guarded ones changed, and takes everything back if it is not all.
     """
 
     writes: list[tuple[str, list[tuple[Any, ...]]]]

@@ -1,8 +1,8 @@
 """What this process has just written and need not read again.
 
-A worker reports on tasks that it claimed a moment ago, in jobs that it may have been given a moment before. Their rows are
-still here. To use them is safe, because a transaction only takes effect on jobs that still are as it thinks they are (see
-`update_job`): if somebody else has changed one, it is taken back and decided anew on what the database says.
+A worker reports on tasks that it claimed a moment ago, in jobs that it may have been given a moment before. Their rows
+are still here. To use them is safe, because a transaction only takes effect on jobs that still are as it thinks they
+are: if somebody else has changed one, it is taken back and decided anew on what the database says.
 Whoever recalls a job takes it out; it comes back when the transaction has committed, and is forgotten if it has not.
 """
 
@@ -30,8 +30,6 @@ DISTRUST = 50
 class Known(msgspec.Struct, gc=False):
     job: rows.Job
     tasks: dict[rows.TaskKey, rows.Task]
-    dependants: dict[rows.TaskKey, list[str]]
-    """Only where all of them are known; none is an empty list."""
     outputs: dict[str, tuple[int, bytes]] | None = None
     """(position, output) of all tasks that have completed, or None if that is not known."""
     weight: int = 0
@@ -74,19 +72,18 @@ class Memory:
                 book.jobs[job_id] = known.job
         for key in wanted.tasks:
             self._recall_task(found, key, book)
-        for key in wanted.dependants_of | wanted.failing:
-            known = found.jobs.get(key[0])
-            dependants = None if known is None else known.dependants.get(key)
-            if dependants is None:
+        for key in wanted.dependants_of | wanted.failing if wanted.failing else wanted.dependants_of:
+            task = book.tasks.get(key)
+            if task is None or task.dependants is None:
                 found.ups.append(key)
-            else:
-                book.dependants[key] = dependants
-                for dependant in dependants:
+            elif task.dependants:
+                book.dependants[key] = [*task.dependants]
+                for dependant in task.dependants:
                     self._recall_task(found, (key[0], dependant), book)
         return found
 
     def remember(self, tenant: str, book: ledger.Ledger, recalled: Recalled) -> dict[str, dict[str, bytes]]:
-        """Keep how the transaction left things, once it has committed. The answer is outputs of jobs that have ended."""
+        """Keep how a transaction that has committed left things. The answer is outputs of jobs that have ended."""
         results: dict[str, dict[str, bytes]] = {}
         current: dict[str, Known] = {}
         born = {job.job_id for job in book.new_jobs if job.total <= SMALL_JOB}
@@ -94,11 +91,15 @@ class Memory:
             job = book.jobs[job_id]
             known = recalled.jobs.pop(job_id, None) or self._take(tenant, job_id)
             if known is None or (known.job is not job and known.job.last_seq != job.was_seq):
-                known = Known(job, {}, {}, {} if job_id in born else None)
+                known = Known(job, {}, {} if job_id in born else None)
             known.job = job
-            job.was_seq = job.last_seq
+            job.note()
             current[job_id] = known
-        self._note_tasks(book, current, recalled.ups)
+        for key in recalled.ups:
+            task = book.tasks.get(key)
+            if task is not None:
+                task.dependants = book.dependants.get(key, ())
+        self._note_tasks(book, current)
         for job_id, known in current.items():
             if known.job.state == states.RUNNING:
                 self._keep(tenant, job_id, known)
@@ -109,28 +110,28 @@ class Memory:
         return results
 
     @staticmethod
-    def _note_tasks(book: ledger.Ledger, current: dict[str, Known], read: list[rows.TaskKey]) -> None:
+    def _note_tasks(book: ledger.Ledger, current: dict[str, Known]) -> None:
+        dependants = book.dependants
         for key, task in book.tasks.items():
             known = current.get(key[0])
             if known is None:
                 continue
             state = task.state
-            if state in states.TASK_ENDED:
-                known.tasks.pop(key, None)
-                known.dependants.pop(key, None)
-                if known.outputs is not None:
-                    if state != states.COMPLETED or task.output is None or len(task.output) > SMALL_OUTPUT:
-                        known.outputs = None
-                    else:
-                        known.outputs[key[1]] = (task.position, task.output)
-            elif state == states.PROCESSING or known.job.total <= LARGE_JOB:
+            if state == states.PROCESSING or (state not in states.TASK_ENDED and known.job.total <= LARGE_JOB):
+                if not task.was:  # it is new, and so is everything that waits for it
+                    task.dependants = dependants.get(key, ())
                 task.was = state
                 task.was_ready_at = task.ready_at
                 known.tasks[key] = task
-        for key in [*read, *[(task.job_id, task.task_id) for task in book.new_tasks]]:
-            known = current.get(key[0])
-            if known is not None and key in known.tasks:
-                known.dependants[key] = book.dependants.get(key, [])
+                continue
+            known.tasks.pop(key, None)
+            if known.outputs is not None:
+                output = task.output
+                small = output is not None and len(output) <= SMALL_OUTPUT and output[:1] != ledger.BLOB_MARK
+                if state == states.COMPLETED and output is not None and small:
+                    known.outputs[key[1]] = (task.position, output)
+                else:
+                    known.outputs = None
 
     @staticmethod
     def _recall_task(found: Recalled, key: rows.TaskKey, book: ledger.Ledger) -> None:

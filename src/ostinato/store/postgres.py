@@ -344,13 +344,20 @@ class PostgresDatabase:
         self, connection: asyncpg.Connection[Any], writes: list[tuple[str, list[tuple[Any, ...]]]]
     ) -> None:
         if writes:
-            args = [arg for name, rows in writes for arg in self._columns(name, rows)]
-            expected = [len(rows) for name, rows in writes if name == "update_job"]
-            await connection.execute(_together(tuple(name for name, _ in writes)), *args, *expected)
+            tenant = writes[0][1][0][0]
+            rows_of = dict(writes)
+            names = _known_set(frozenset(rows_of)) or tuple(rows_of)
+            args = [arg for name in names for arg in self._columns(name, tenant, rows_of.get(name))]
+            if set(database.GUARDED) & set(names):
+                args.append(sum(len(rows_of.get(name, ())) for name in database.GUARDED))
+            await connection.execute(_together(names), *args)
 
-    def _columns(self, name: str, rows: list[tuple[Any, ...]]) -> list[Any]:
+    def _columns(self, name: str, tenant: str, rows: list[tuple[Any, ...]] | None) -> list[Any]:
+        parameters = self._blocks[name].parameters
+        if not rows:
+            return [tenant if p.column is None else () for p in parameters]
         columns = list(zip(*rows, strict=True))
-        return [columns[0][0] if p.column is None else columns[p.column] for p in self._blocks[name].parameters]
+        return [tenant if p.column is None else columns[p.column] for p in parameters]
 
     async def _migrate(self, connection: asyncpg.Connection[Any], migrate_schema: bool) -> None:
         if not migrate.pending(self.dialect, await self._version(connection), migrate=migrate_schema):
@@ -399,6 +406,23 @@ def _bind(block: queries.Block, args: dict[str, Any]) -> list[Any]:
     return [args[name] if column is None else [row[column] for row in args[name]] for name, column in block.parameters]
 
 
+_SETS = (
+    ("update_job", "complete_task", "delete_lease", "insert_event_page"),
+    ("insert_job", "insert_task", "delete_lease", "insert_lease", "insert_event_page"),
+    ("advance_job", "claim_task", "complete_task", "delete_lease", "insert_lease", "insert_event_page"),
+    ("insert_blob", "insert_job", "update_job", "advance_job", "insert_task", "insert_edge", "update_task",
+     "claim_task", "complete_task", "delete_ready", "insert_ready", "delete_lease", "insert_lease",
+     "insert_event_page"),
+)  # fmt: skip
+"""What is usually written together. A statement takes milliseconds to plan the first time, so there are only a few, and
+what is not needed of one writes no rows."""
+
+
+@functools.cache
+def _known_set(wanted: frozenset[str]) -> tuple[str, ...] | None:
+    return next((names for names in _SETS if wanted <= set(names)), None)
+
+
 @functools.cache
 def _together(names: tuple[str, ...]) -> str:
     """Several writes as one statement, hence one round trip. Their parameters are numbered on."""
@@ -408,5 +432,9 @@ def _together(names: tuple[str, ...]) -> str:
     for name in names:
         parts.append(f"{name} AS ({queries.renumber(blocks[name].sql, offset)})")
         offset += len(blocks[name].parameters)
-    last = blocks["expect_jobs"].sql if "update_job" in names else "SELECT 1"
+    guarded = [name for name in database.GUARDED if name in names]
+    last = "SELECT 1"
+    if guarded:
+        changed = " + ".join(f"(SELECT count(*) FROM {name})" for name in guarded)  # noqa: S608 -- our names
+        last = f"SELECT ostinato_expect({changed}, $1)"
     return f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"

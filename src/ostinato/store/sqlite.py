@@ -228,7 +228,7 @@ class SqliteDatabase:
             if rows:
                 before = connection.total_changes()
                 connection.executemany(self._blocks[name].sql, rows)
-                if name == "update_job" and connection.total_changes() - before != len(rows):
+                if name in database.GUARDED and connection.total_changes() - before != len(rows):
                     raise _Overtaken
 
     def _fetch(self, connection: Connection, name: str, args: dict[str, Any]) -> list[database.Row]:

@@ -24,7 +24,7 @@ _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
     "completed", "failed", "tolerated", "skipped", "cancelled",
 )  # fmt: skip
-_job_id = operator.attrgetter("job_id")  # two transactions lock jobs in the same order
+_CLAIMABLE = (states.PENDING, states.BLOCKED)
 _astuple = msgspec.structs.astuple
 
 
@@ -111,9 +111,7 @@ class _Decision(NamedTuple):
     candidates: list[rows.TaskKey]
 
 
-def _outcome(
-    decision: _Decision, claim: commands.Claim | None, results: Mapping[str, Mapping[str, bytes]]
-) -> Outcome:
+def _outcome(decision: _Decision, claim: commands.Claim | None, results: Mapping[str, Mapping[str, bytes]]) -> Outcome:
     book, candidates = decision.book, decision.candidates
     return Outcome(
         decision.answers,
@@ -175,7 +173,7 @@ def _load(
         for row in loaded.jobs:
             if row[0] not in book.jobs:
                 job = rows.Job(*row)
-                job.was_seq = job.last_seq
+                job.note()
                 book.jobs[job.job_id] = job
         _enter(book, loaded.tasks)
         for job_id, up, down in loaded.edges:
@@ -236,10 +234,19 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
     new_letters: list[tuple[Any, ...]] = []
     gone_letters: list[tuple[Any, ...]] = []
     changed: list[tuple[Any, ...]] = []
+    claimed: list[tuple[Any, ...]] = []
+    completed: list[tuple[Any, ...]] = []
     changed_input: list[tuple[Any, ...]] = []
     for (job_id, task_id), t in book.changed_tasks.items():
         state, was = t.state, t.was
-        if was:
+        if state == states.COMPLETED and was == states.PROCESSING:
+            completed.append((tenant, job_id, task_id, t.output, t.finished_at))
+        elif state == states.PROCESSING and was in _CLAIMABLE and (job_id, task_id) not in book.run_again:
+            claimed.append((
+                tenant, job_id, task_id, t.attempt, t.started_at, t.ready_at, t.worker, t.token, t.max_attempts,
+                t.timeout_at,
+            ))  # fmt: skip
+        elif was:
             row = (
                 state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
                 t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts,
@@ -258,17 +265,24 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
         if was == states.FAILED and state != states.FAILED:
             gone_letters.append((tenant, job_id, task_id))
     new_jobs = {job.job_id for job in book.new_jobs}
+    advanced: list[tuple[Any, ...]] = []
+    changed_jobs: list[tuple[Any, ...]] = []
+    for job_id in sorted(book.events.keys() - new_jobs):  # two transactions lock jobs in the same order
+        job = book.jobs[job_id]
+        if job.plain() == job.was_plain:
+            advanced.append((tenant, job_id, job.was_seq, job.last_seq, job.blocked, job.active, job.completed))
+        else:
+            changed_jobs.append((tenant, job_id, job.was_seq, *_job_changes(job)))
     return [
         ("insert_blob", [(tenant, job_id, digest, data) for (job_id, digest), data in book.blobs.items()]),
-        ("insert_job", [(tenant, *_astuple(job)[:-1]) for job in book.new_jobs]),
-        ("update_job", [
-            (tenant, job.job_id, job.was_seq, *_job_changes(job))
-            for job in sorted((book.jobs[job_id] for job_id in book.events), key=_job_id)
-            if job.job_id not in new_jobs
-        ]),
+        ("insert_job", [(tenant, *_astuple(job)[:-2]) for job in book.new_jobs]),
+        ("update_job", changed_jobs),
+        ("advance_job", advanced),
         ("insert_task", [(tenant, *_new_task(task)) for task in book.new_tasks]),
         ("insert_edge", book.new_edges),
         ("update_task", changed),
+        ("claim_task", claimed),
+        ("complete_task", completed),
         ("update_task_and_input", changed_input),
         ("delete_ready", unqueued),
         ("insert_ready", queued),

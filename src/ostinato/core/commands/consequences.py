@@ -153,6 +153,7 @@ def run_again(
         if task.task_id in inputs:
             task.input = book.payload(job.job_id, inputs[task.task_id])
             book.new_inputs.add(task.key)
+        book.run_again.add(task.key)
         task.attempt_base = task.attempt
         task.crashes = 0
         task.error = None

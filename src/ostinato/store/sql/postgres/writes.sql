@@ -44,6 +44,20 @@ FROM (
 WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq
 RETURNING 1;
 
+-- name: advance_job
+-- The same for the most common change: tasks have moved on, none has ended otherwise than completed.
+UPDATE job AS x SET
+    last_seq = r.last_seq, blocked = r.blocked, active = r.active, completed = r.completed
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::int8[], :rows.5::int8[], :rows.6::int8[]
+    ) AS u (
+        job_id, was_seq, last_seq, blocked, active, completed
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq
+RETURNING 1;
+
 -- name: insert_task
 -- Enter tasks.
 INSERT INTO task (
@@ -83,6 +97,36 @@ FROM (
         job_id, task_id, state, attempt, attempt_base, crashes, open_dependencies, resuming,
         skipped_by_dependency, output, error, started_at, finished_at, ready_at, worker, token, max_attempts,
         timeout_at
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
+
+-- name: claim_task
+-- The same for a task that was ready, or has just become so, and is now leased.
+UPDATE task AS x SET
+    state = 'processing', open_dependencies = 0, resuming = false, attempt = r.attempt, started_at = r.started_at,
+    ready_at = r.ready_at, worker = r.worker, token = r.token, max_attempts = r.max_attempts,
+    timeout_at = r.timeout_at
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::int8[], :rows.5::int8[], :rows.6::text[],
+        :rows.7::text[], :rows.8::int8[], :rows.9::int8[]
+    ) AS u (
+        job_id, task_id, attempt, started_at, ready_at, worker, token, max_attempts, timeout_at
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
+
+-- name: complete_task
+-- The same for the most common change: a task that was running has completed, and nothing else about it is new.
+UPDATE task AS x SET
+    state = 'completed', output = r.output, finished_at = r.finished_at, error = NULL, worker = NULL, token = NULL,
+    timeout_at = NULL
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[], :rows.3::bytea[], :rows.4::int8[]
+    ) AS u (
+        job_id, task_id, output, finished_at
     ) OFFSET 0
 ) r
 WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
@@ -290,7 +334,3 @@ FROM unnest(
     job_id, digest, data
 )
 ON CONFLICT (tenant, job_id, digest) DO NOTHING;
-
--- name: expect_jobs
--- After the writes, as their last part: take everything back unless each job was still as it was loaded.
-SELECT ostinato_expect((SELECT count(*) FROM update_job), :wanted);

@@ -21,6 +21,12 @@ UPDATE job SET
     cancelled = ?17
 WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3;
 
+-- name: advance_job
+-- The same for the most common change: tasks have moved on, none has ended otherwise than completed.
+UPDATE job SET
+    last_seq = ?4, blocked = ?5, active = ?6, completed = ?7
+WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3;
+
 -- name: insert_task
 -- Enter tasks.
 INSERT INTO task (
@@ -39,6 +45,19 @@ UPDATE task SET
     state = ?4, attempt = ?5, attempt_base = ?6, crashes = ?7, open_dependencies = ?8, resuming = ?9,
     skipped_by_dependency = ?10, output = ?11, error = ?12, started_at = ?13, finished_at = ?14, ready_at = ?15,
     worker = ?16, token = ?17, max_attempts = ?18, timeout_at = ?19
+WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
+
+-- name: claim_task
+-- The same for a task that was ready, or has just become so, and is now leased.
+UPDATE task SET
+    state = 'processing', open_dependencies = 0, resuming = 0, attempt = ?4, started_at = ?5, ready_at = ?6,
+    worker = ?7, token = ?8, max_attempts = ?9, timeout_at = ?10
+WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
+
+-- name: complete_task
+-- The same for the most common change: a task that was running has completed, and nothing else about it is new.
+UPDATE task SET
+    state = 'completed', output = ?4, finished_at = ?5, error = NULL, worker = NULL, token = NULL, timeout_at = NULL
 WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: update_task_and_input

@@ -1,0 +1,177 @@
+"""A worker does not read again what it has just written. What others did meanwhile counts all the same."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ostinato import Ostinato, audit, errors
+from ostinato.core import ledger, needs, rows
+from ostinato.store import memory
+from tests.engine import support
+from tests.engine.support import task
+
+
+class Held:
+    """A function that waits inside until it is let go."""
+
+    def __init__(self, app: Ostinato) -> None:
+        self.entered = asyncio.Event()
+        self.let_go = asyncio.Event()
+
+        @app.function("held")
+        async def held() -> str:
+            self.entered.set()
+            await self.let_go.wait()
+            return "done"
+
+
+async def sound(app: Ostinato) -> None:
+    assert not (await audit.audit(app.engine.store)).problems
+
+
+async def test_tasks_that_another_process_added_are_not_forgotten(url: str) -> None:
+    app = support.make(url)
+    held = Held(app)
+    async with app, support.opened(url, work=False, check_functions=False) as other:
+        job = await app.submit({"tasks": [task("a", "held"), task("b", after="a")]})
+        await asyncio.wait_for(held.entered.wait(), support.PATIENCE)
+        await (await other.job(job.job_id)).add_tasks([task("c", after="a"), task("d", after="c")])
+        held.let_go.set()
+        outputs = await job.result(timeout=support.PATIENCE)
+        assert sorted(outputs) == ["a", "b", "c", "d"]
+        await sound(app)
+
+
+async def test_what_another_process_cancelled_stays_cancelled(url: str) -> None:
+    app = support.make(url)
+    held = Held(app)
+    async with app, support.opened(url, work=False, check_functions=False) as other:
+        job = await app.submit({"tasks": [task("a", "held"), task("b", after="a")]})
+        await asyncio.wait_for(held.entered.wait(), support.PATIENCE)
+        assert await (await other.job(job.job_id)).cancel() == "cancelled"
+        held.let_go.set()
+        with pytest.raises(errors.JobFailed):
+            await job.result(timeout=support.PATIENCE)
+        assert {t.task_id: t.state for t in await job.tasks()} == {"a": "cancelled", "b": "cancelled"}
+        await sound(app)
+
+
+async def test_a_task_that_another_process_skipped_counts_as_skipped(url: str) -> None:
+    app = support.make(url)
+    held = Held(app)
+    async with app, support.opened(url, work=False, check_functions=False) as other:
+        job = await app.submit(
+            {"tasks": [task("a", "held"), task("b"), task("c", "break", after="a"), task("d", after="b c")]}
+        )
+        await asyncio.wait_for(held.entered.wait(), support.PATIENCE)
+        await (await other.job(job.job_id)).skip_task("c")
+        held.let_go.set()
+        assert "d" in await job.result(timeout=support.PATIENCE)
+        await sound(app)
+
+
+async def test_two_workers_share_one_job(url: str) -> None:
+    """Each overtakes the other again and again; in the end every task ran once."""
+    ran: list[str] = []
+    apps = [support.make(url), support.make(url)]
+    for app in apps:
+
+        @app.function("note")
+        async def note(name: str) -> str:
+            ran.append(name)
+            await asyncio.sleep(0.002)
+            return name
+
+    async with apps[0], apps[1]:
+        names = [f"t{n}" for n in range(120)]
+        tasks = [task(n, "note", input={"name": n}) for n in names] + [task("join", "join", after=names)]
+        job = await apps[0].submit({"tasks": tasks})
+        outputs = await job.result(timeout=60)
+        assert len(outputs) == 121
+        assert sorted(ran) == sorted(names)
+        await sound(apps[0])
+
+
+# --- the memory by itself ------------------------------------------------------------------------------------------
+
+
+def known_job(job_id: str, tasks: int = 2) -> ledger.Ledger:
+    """The ledger of a transaction that entered a job."""
+    from tests.unit.test_commands import submit
+    from tests.unit.test_commands import task as spec
+
+    book = ledger.Ledger("t", 1)
+    submit(book, *[spec(f"t{n}") for n in range(tasks)], job_id=job_id)
+    return book
+
+
+def want(job_id: str, *task_ids: str) -> needs.Needs:
+    wanted = needs.Needs()
+    for task_id in task_ids:
+        wanted.held_task((job_id, task_id))
+    return wanted
+
+
+def recall(kept: memory.Memory, wanted: needs.Needs, *, trust: bool = True, tenant: str = "t") -> memory.Recalled:
+    return kept.recall(tenant, wanted, ledger.Ledger(tenant, 2), trust=trust)
+
+
+def remember(kept: memory.Memory, book: ledger.Ledger) -> None:
+    kept.remember("t", book, memory.Recalled({}, [], [], []))
+
+
+def test_what_was_written_is_recalled_once_and_comes_back_with_the_next_commit() -> None:
+    kept = memory.Memory()
+    remember(kept, known_job("j"))
+    book = ledger.Ledger("t", 2)
+    found = kept.recall("t", want("j", "t0"), book, trust=True)
+    assert (found.job_ids, found.keys) == ([], [])
+    assert book.tasks[("j", "t0")].was == "pending"
+    assert recall(kept, want("j", "t0")).job_ids == ["j"], "it is taken out while a transaction works on it"
+    kept.remember("t", book, found)
+    assert recall(kept, want("j", "t0")).job_ids == []
+
+
+@pytest.mark.parametrize("how", ["no trust", "another tenant", "read anew", "overtaken"])
+def test_memory_is_not_used(how: str) -> None:
+    kept = memory.Memory()
+    remember(kept, known_job("j"))
+    wanted = want("j", "t0")
+    arguments: dict[str, Any] = {}
+    if how == "no trust":
+        arguments = {"trust": False}
+    elif how == "another tenant":
+        arguments = {"tenant": "other"}
+    elif how == "read anew":
+        wanted.job("j")
+    else:
+        kept.distrust()
+    found = recall(kept, wanted, **arguments)
+    assert (found.job_ids, found.keys) == (["j"], [("j", "t0")])
+
+
+def test_after_it_was_overtaken_it_remembers_again_after_a_while() -> None:
+    kept = memory.Memory()
+    kept.distrust()
+    for _ in range(memory.DISTRUST):
+        recall(kept, want("j", "t0"))
+    remember(kept, known_job("j"))
+    assert recall(kept, want("j", "t0")).job_ids == []
+
+
+def test_the_jobs_used_least_lately_are_forgotten_first() -> None:
+    kept = memory.Memory(most_tasks=9)
+    for job_id in ("one", "two", "three", "four"):
+        remember(kept, known_job(job_id))
+    assert recall(kept, want("one", "t0")).job_ids == ["one"]
+    assert recall(kept, want("four", "t0")).job_ids == []
+
+
+def test_an_unknown_task_of_a_known_job_is_read() -> None:
+    kept = memory.Memory()
+    remember(kept, known_job("j"))
+    key: rows.TaskKey = ("j", "elsewhere")
+    assert recall(kept, want("j", "t0", "elsewhere")).keys == [key]

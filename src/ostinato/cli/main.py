@@ -20,6 +20,7 @@ from ostinato.cli import (
     failures,
     fleet,
     jobs,
+    keys,
     run,
     settings,
     signals,
@@ -41,6 +42,7 @@ worker.register(root)
 root.add_typer(jobs.group, name="jobs")
 root.add_typer(tasks.group, name="tasks")
 root.add_typer(dead_letters.group, name="dead-letters")
+root.add_typer(keys.group, name="keys")
 events.register(root)
 signals.register(root)
 fleet.register(root)

@@ -21,7 +21,10 @@ FEW = 20
 
 
 class Engine:
-    """Runs until stopped. With `manual`, no loop runs by itself: a test kit drives `run_once` and the clock."""
+    """Runs until stopped. With `manual`, no loop runs by itself: a test kit drives `run_once` and the clock.
+
+    A guest shares the database and the loops of its host, which serves another tenant, and only gives orders.
+    """
 
     def __init__(
         self,
@@ -31,6 +34,7 @@ class Engine:
         settings: options.EngineOptions,
         *,
         manual: bool = False,
+        host: Engine | None = None,
     ) -> None:
         self.tenant = tenant
         self.options = settings
@@ -40,13 +44,16 @@ class Engine:
         self._functions = registry
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual
-        self.db = connect.connect(url, clock=settings.clock)
-        self.store = store.Store(self.db, spill_bytes=settings.spill_bytes)
+        self._host = host
+        self.guests: set[Engine] = set()
+        self.db = connect.connect(url, clock=settings.clock) if host is None else host.db
+        self.store = store.Store(self.db, spill_bytes=settings.spill_bytes) if host is None else host.store
         self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
-        self.timers = maintenance.Timers(self.store, self._committed, settings.poll_seconds)
-        self.reaper = maintenance.Reaper(self.store, self._committed, settings.lease_seconds)
+        poll, lease = settings.poll_seconds, settings.lease_seconds
+        self.timers = maintenance.Timers(self.store, self._committed, poll) if host is None else host.timers
+        self.reaper = maintenance.Reaper(self.store, self._committed, lease) if host is None else host.reaper
         self.services: list[service.Service] = []
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._ended_lately: dict[str, tuple[int, str, int | None]] = {}
@@ -60,6 +67,10 @@ class Engine:
 
     async def start(self, *, migrate: bool = True) -> None:
         self._main_loop = asyncio.get_running_loop()
+        if self._host is not None:
+            self._host.guests.add(self)
+            self.committer.start()
+            return
         await self.db.open(migrate=migrate)
         try:
             if self.options.work:
@@ -102,6 +113,8 @@ class Engine:
         """Finish or hand back what runs, commit what was reported, and let go of the database."""
         for item in self.services:
             await item.stop()
+        for guest in list(self.guests):
+            await guest.stop()
         if self.worker is not None:
             await self.worker.stop()
         await self.committer.stop()
@@ -113,7 +126,10 @@ class Engine:
                 await self.store.execute(self.tenant, [commands.DropLeases(self.worker.worker_id, settled)])
                 if all_settled:
                     await self.store.forget_worker(self.tenant, self.worker.worker_id)
-        await self.db.close()
+        if self._host is None:
+            await self.db.close()
+        else:
+            self._host.guests.discard(self)
         for waiting in self._waiters.values():
             for future in waiting:
                 if not future.done():
@@ -279,6 +295,8 @@ class Engine:
         if self.worker is not None and time.monotonic() - self._leases_checked_at > LEASE_CHECK_SECONDS:
             self._leases_checked_at = time.monotonic()
             await self.check_leases()
+        for guest in list(self.guests):
+            await guest.look_around()
 
     async def check_leases(self) -> None:
         """Stop functions whose task was cancelled or taken over by somebody else."""

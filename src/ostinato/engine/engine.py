@@ -10,8 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from ostinato import errors, functions, options, views
-from ostinato.core import codec, commands, graph, ledger, rows, states
+from ostinato.core import codec, commands, graph, ledger, retry, rows, states
 from ostinato.engine import committer, maintenance, pulse, service, worker
 from ostinato.store import connect, store
 
@@ -219,6 +221,14 @@ class Engine:
         if unknown:
             known = sorted(self._known_functions | self._functions.keys())
             raise errors.UnknownFunction(graph.unknown_function_message(unknown[0], known), name=unknown[0])
+
+    async def known_policies(self) -> dict[str, tuple[retry.Retry, float | None]]:
+        """The retry and the timeout of every function that a worker of this database has registered."""
+        known = await self.store.functions(self.tenant)
+        return {
+            name: (msgspec.convert(about.get("retry") or {}, retry.Retry), about.get("timeout"))
+            for name, about in known.items()
+        }
 
     async def wait_for_outputs(self, job_id: str, timeout: float | None, *, look_first: bool = True) -> dict[str, Any]:
         """The outputs of a job once it has completed, here or anywhere; JobFailed if it ended otherwise.

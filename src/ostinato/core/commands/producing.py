@@ -26,6 +26,7 @@ class Submit(msgspec.Struct, gc=False):
     job_id: str
     spec: graph.JobSpec
     inputs: list[bytes]
+    actor: str | None = None
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.jobs.add(self.job_id)
@@ -108,6 +109,8 @@ class Submit(msgspec.Struct, gc=False):
         }
         if job.deadline_at is not None:
             data["deadlineAt"] = job.deadline_at
+        if self.actor is not None:
+            data["actor"] = self.actor
         return codec.encode_own(data)
 
 

@@ -215,7 +215,7 @@ def dead_letter(letter: reads.DeadLetter) -> DeadLetter:
         job_id=letter.job_id,
         task_id=letter.task_id,
         name=letter.name,
-        failed_at=views.at(letter.failed_at),
+        failed_at=views.time_of(letter.failed_at),
         attempts=letter.attempts,
         error=letter.error,
         input=letter.input,

@@ -19,7 +19,7 @@ async def list_functions(client: Client) -> models.Functions:
         [
             models.Function(
                 name,
-                views.at(about["registeredAt"]),
+                views.time_of(about["registeredAt"]),
                 *policies[name],
             )
             for name, about in found.items()
@@ -36,8 +36,8 @@ async def list_workers(client: Client) -> models.Workers:
             models.Worker(
                 about["workerId"],
                 about["alive"],
-                views.at(about["startedAt"]),
-                views.at(about["expiresAt"]),
+                views.time_of(about["startedAt"]),
+                views.time_of(about["expiresAt"]),
                 about.get("host"),
                 about.get("pid"),
                 about.get("queues", []),

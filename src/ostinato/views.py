@@ -84,11 +84,10 @@ class EventView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def moment(micros: int | None) -> datetime.datetime | None:
-    return None if micros is None else time_of(micros)
+    return None if micros is None else _moment(micros)
 
 
-def time_of(micros: int) -> datetime.datetime:
-    """Microseconds since the epoch as people write them."""
+def _moment(micros: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(micros / 1e6, datetime.UTC)
 
 
@@ -101,7 +100,7 @@ def job_view(row: rows.Job) -> JobView:
         request_id=row.request_id,
         correlation_id=row.correlation_id,
         tags=codec.decode(row.tags),
-        created_at=time_of(row.created_at),
+        created_at=_moment(row.created_at),
         finished_at=moment(row.finished_at),
         failure_detected_at=moment(row.failure_detected_at),
         deadline_at=moment(row.deadline_at),
@@ -133,7 +132,7 @@ def event_view(event: events.Event, correlation_id: str) -> EventView:
         job_id=event.job_id,
         seq=event.seq,
         type=event.type,
-        at=time_of(event.at),
+        at=_moment(event.at),
         task_id=event.task_id,
         attempt=event.attempt,
         correlation_id=correlation_id,
@@ -156,7 +155,7 @@ async def task_detail(target: store_.Store, tenant: str, job_id: str, task_id: s
         input=codec.decode(await target.payload(tenant, job_id, row.input)),
         output=None if row.output is None else codec.decode(await target.payload(tenant, job_id, row.output)),
         attempts=attempts(stream),
-        steps=[StepView(key, codec.decode(output), time_of(at)) for key, output, at in steps],
+        steps=[StepView(key, codec.decode(output), _moment(at)) for key, output, at in steps],
         waits_for=waits_for,
     )
 
@@ -170,14 +169,14 @@ def attempts(stream: Sequence[events.Event]) -> list[AttemptView]:
             continue
         if event.type == events.TASK_PROCESSING and attempt not in found:
             key = f"{event.job_id}:{event.task_id}:{attempt}"
-            found[attempt] = AttemptView(key, attempt, "processing", time_of(event.at), None, None)
+            found[attempt] = AttemptView(key, attempt, "processing", _moment(event.at), None, None)
         elif event.type == events.TASK_RELEASED:
             found.pop(attempt + 1, None)
         elif attempt in found and event.type in events.ATTEMPT_ENDS:
             error = codec.decode(event.data).get("error")
             outcome = events.ATTEMPT_ENDS[event.type]
             started = found[attempt].started_at
-            found[attempt] = AttemptView(found[attempt].key, attempt, outcome, started, time_of(event.at), error)
+            found[attempt] = AttemptView(found[attempt].key, attempt, outcome, started, _moment(event.at), error)
     return list(found.values())
 
 

@@ -63,6 +63,16 @@ async def test_many_at_once_with_one_idempotency_key_make_one_job(site: Site) ->
     assert sorted(answer.status_code for answer in answers) == [200] * 49 + [201]
 
 
+async def test_two_servers_are_one(url: str) -> None:
+    document = IDLE | {"idempotencyKey": "once"}
+    async with support.opened(url) as one, support.opened(url) as two:
+        clients = [one.client(), two.client()]
+        answers = await asyncio.gather(*[clients[n % 2].post("/v1/jobs", json=document) for n in range(200)])
+        assert len({answer.json()["jobId"] for answer in answers}) == 1
+        assert sorted(answer.status_code for answer in answers) == [200] * 199 + [201]
+        assert len((await two.client().get("/v1/jobs")).json()["jobs"]) == 1
+
+
 async def test_a_batch_is_checked_before_any_is_entered(site: Site) -> None:
     client = site.client()
     problem(await client.post("/v1/jobs", json=[IDLE, job(task("a", after="b"))]), 422, "unknown_dependency")
@@ -70,6 +80,7 @@ async def test_a_batch_is_checked_before_any_is_entered(site: Site) -> None:
     answer = await client.post("/v1/jobs", json=[IDLE | {"jobId": "one"}, IDLE | {"jobId": "two"}])
     assert answer.status_code == 201
     assert [made["jobId"] for made in answer.json()["jobs"]] == ["one", "two"]
+    problem(await client.post("/v1/jobs", json=[]), 422, "invalid_input")
     again = await client.post("/v1/jobs", json=[IDLE | {"jobId": "one"}])
     assert again.status_code == 200
 
@@ -280,6 +291,6 @@ async def test_dead_letters_are_listed_shown_and_redriven(site: Site) -> None:
     assert len(flaky.calls) == 6
 
 
-@pytest.mark.parametrize("body", [{}, {"letters": [], "all": True}, {"dryRun": True}])
+@pytest.mark.parametrize("body", [{}, {"letters": [], "all": True}, {"dryRun": True}, {"name": "a\0"}])
 async def test_a_redrive_must_say_what(site: Site, body: dict[str, Any]) -> None:
     problem(await site.client().post("/v1/dead-letters/redrive", json=body), 422, "invalid_input")

@@ -28,12 +28,11 @@ class Guard:
 
     async def _admit(self, scope: Scope) -> access.Principal | None:
         route = self._table.find(scope)
-        if route is not None and route.scope == routing.PUBLIC:
-            return None
-        text = bearer(Headers(scope=scope))
-        if text is None and route is not None and route.late:
-            return None
         client = scope["client"][0] if scope.get("client") else None
+        text = bearer(Headers(scope=scope))
+        if route is not None and (route.scope == routing.PUBLIC or (route.late and text is None)):
+            self._buckets.take(f"nobody:{client}")
+            return None
         try:
             principal = await self._access.authenticate(text, client)
         except errors.Unauthenticated:

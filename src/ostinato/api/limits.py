@@ -43,7 +43,9 @@ class Limits:
             self._check_origin(headers)
         limit = self._options.max_body_bytes
         declared = headers.get("content-length", "")
-        if declared and (not declared.isdecimal() or int(declared) > limit):
+        if declared and not declared.isdecimal():
+            raise errors.RequestRefused("Content-Length is not a number")
+        if declared and int(declared) > limit:
             raise _too_large(limit)
         await self._app(scope, _counted(receive, limit), send)
 

@@ -8,12 +8,14 @@ from typing import Annotated, Any
 import msgspec
 
 from ostinato import views
-from ostinato.core import graph
-from ostinato.core.retry import Retry
+from ostinato.core import graph, moments
+from ostinato.core.retry import LONGEST, Retry
 from ostinato.store import reads
 
 Text = Annotated[str, msgspec.Meta(max_length=1024)]
-Id = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$")]
+Seconds = Annotated[float, msgspec.Meta(ge=0, lt=LONGEST)]
 
 
 class Body(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -22,6 +24,9 @@ class Body(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 class Answer(msgspec.Struct, rename="camel"):
     """What a request gets. Fields may be added in time; none goes away."""
+
+
+Batch = Annotated[list[graph.JobSpec], msgspec.Meta(min_length=1)]
 
 
 # --- jobs --------------------------------------------------------------------------------------------------------
@@ -75,7 +80,7 @@ class Resume(Body):
     """How to resume: with other inputs by task id, with a new deadline in seconds, or only to see what would run."""
 
     inputs: dict[str, dict[str, Any]] = {}
-    deadline: float | None = None
+    deadline: Seconds | None = None
     dry_run: bool = False
 
 
@@ -151,7 +156,7 @@ class Redrive(Body):
     """Which dead letters to run again: those named, or those that match; `all` if no filter is given."""
 
     letters: Annotated[list[LetterId], msgspec.Meta(max_length=1000)] | None = None
-    name: Text | None = None
+    name: Name | None = None
     job_id: Id | None = None
     all: bool = False
     dry_run: bool = False
@@ -215,7 +220,7 @@ def dead_letter(letter: reads.DeadLetter) -> DeadLetter:
         job_id=letter.job_id,
         task_id=letter.task_id,
         name=letter.name,
-        failed_at=views.time_of(letter.failed_at),
+        failed_at=moments.moment(letter.failed_at),
         attempts=letter.attempts,
         error=letter.error,
         input=letter.input,

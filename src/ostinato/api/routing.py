@@ -37,8 +37,9 @@ ANY = "any"
 """Any key will do, whatever its scopes."""
 PUBLIC = "public"
 """No key is needed. `server.PUBLIC_ROUTES` names the routes that may say so."""
-PROBLEMS = (400, 401, 403, 413, 429, 431)
+PUBLIC_PROBLEMS = (400, 413, 429, 431)
 """What may be said of any request, before its route is asked."""
+PROBLEMS = (*PUBLIC_PROBLEMS, 401, 403)
 WITH_BODY = (415, 422)
 _encode = msgspec.json.Encoder().encode
 
@@ -83,7 +84,11 @@ class Routes:
 
         def register(handler: Handler) -> Handler:
             call = _Call(handler)
-            refused = (*(() if scope == PUBLIC else PROBLEMS), *(WITH_BODY if call.body else ()), *problems)
+            refused = (
+                *(PUBLIC_PROBLEMS if scope == PUBLIC else PROBLEMS),
+                *(WITH_BODY if call.body else ()),
+                *problems,
+            )
             if call.takes_parameters:
                 refused += (422,)
             options: dict[str, Any] = {

@@ -48,7 +48,13 @@ def _mark(kind: Any) -> dict[str, Any]:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of an application."""
+    """The OpenAPI document of an application. It takes long enough to be made only once."""
+    if app.openapi_schema is None:
+        app.openapi_schema = _document(app)
+    return app.openapi_schema
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
     made = get_openapi(
         title="Ostinato",
         version=__version__,

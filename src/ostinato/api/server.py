@@ -111,6 +111,8 @@ class Listener:
         self._serving = asyncio.create_task(self._uvicorn.serve(sockets=[self._socket]), name="ostinato-server")
         while not self._uvicorn.started and not self._serving.done():
             await asyncio.sleep(0.005)
+        if self._serving.done():
+            self._serving.result()
 
     async def stop(self) -> None:
         """Take no new requests, finish those that run, then come back."""

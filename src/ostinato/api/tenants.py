@@ -24,16 +24,20 @@ class Tenants:
         self._most = most
         self._clients: collections.OrderedDict[str, tuple[float, app.Ostinato]] = collections.OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
+        self._opening = asyncio.Lock()
 
     async def client(self, tenant: str) -> app.Ostinato:
         """The application of this tenant, ready to be used now. Cheap: ask again rather than keep it."""
         if tenant == self.home.tenant:
             return self.home
-        known = self._clients.get(tenant)
-        made = known[1] if known is not None else await self._open(tenant)
-        self._clients[tenant] = (time.monotonic(), made)
+        if tenant not in self._clients:
+            async with self._opening:
+                if tenant not in self._clients:
+                    self._clients[tenant] = (time.monotonic(), await self._open(tenant))
+        _, found = self._clients[tenant]
+        self._clients[tenant] = (time.monotonic(), found)
         self._clients.move_to_end(tenant)
-        return made
+        return found
 
     async def close(self) -> None:
         """Commit what the tenants have handed in. The home application is closed by whoever opened it."""
@@ -45,9 +49,9 @@ class Tenants:
         settings = dataclasses.replace(self.home.options, work=False, maintain=False)
         made = app.Ostinato(self.home.url, tenant=tenant, options=settings)
         running = engine.Engine(made.url, tenant, {}, settings, host=self.home.engine)
+        self._make_room()
         await running.start()
         made.attach(running)
-        self._make_room()
         return made
 
     def _make_room(self) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ostinato import views
 from ostinato.api import models, routing
 from ostinato.api.calls import Client
-from ostinato.core import scopes
+from ostinato.core import moments, scopes
 
 routes = routing.Routes()
 
@@ -19,7 +18,7 @@ async def list_functions(client: Client) -> models.Functions:
         [
             models.Function(
                 name,
-                views.time_of(about["registeredAt"]),
+                moments.moment(about["registeredAt"]),
                 *policies[name],
             )
             for name, about in found.items()
@@ -36,8 +35,8 @@ async def list_workers(client: Client) -> models.Workers:
             models.Worker(
                 about["workerId"],
                 about["alive"],
-                views.time_of(about["startedAt"]),
-                views.time_of(about["expiresAt"]),
+                moments.moment(about["startedAt"]),
+                moments.moment(about["expiresAt"]),
                 about.get("host"),
                 about.get("pid"),
                 about.get("queues", []),

@@ -23,7 +23,7 @@ Reference = Annotated[str | None, Query(pattern=calls.ID_PATTERN)]
 async def submit_jobs(
     client: Client,
     principal: Principal,
-    body: graph.JobSpec | list[graph.JobSpec],
+    body: graph.JobSpec | models.Batch,
     idempotency_key: Annotated[
         str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255, description="As in the body.")
     ] = None,

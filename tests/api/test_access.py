@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pytest
+from starlette.responses import PlainTextResponse
 
 from ostinato import errors
 from ostinato.api import access, routing, server
@@ -232,6 +233,31 @@ async def test_a_public_route_must_be_on_the_list(site: Site) -> None:
 
     with pytest.raises(ValueError, match="public"):
         server.Server(site.home, site.server.options, [made])
+
+
+async def test_a_whole_application_passes_the_same_guard(url: str) -> None:
+    async def hello(scope: Any, receive: Any, send: Any) -> None:
+        body = scope["state"]["principal"].tenant.encode()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    made = routing.Routes()
+    made.asgi("/v1/whole", hello, methods=("POST", routing.WEBSOCKET), scope=scopes.CONFIG_WRITE)
+
+    @made("GET", "/v1/text", scope=scopes.JOBS_READ)
+    async def text() -> PlainTextResponse:
+        return PlainTextResponse("hello")
+
+    async with support.opened(url, more=[made]) as site:
+        reader, writer = site.client(await site.key("jobs:read")), site.client(await site.key("config:write"))
+        problem(await site.client().post("/v1/whole"), 401, "unauthenticated")
+        problem(await reader.post("/v1/whole"), 403, "forbidden")
+        problem(await writer.get("/v1/whole"), 405, "method_not_allowed")
+        problem(await reader.post("/v1/whole/below"), 404, "route_not_found")
+        assert (await writer.post("/v1/whole")).text == "default"
+        assert (await reader.get("/v1/text")).text == "hello"
+        described = (await reader.get("/v1/openapi.json")).json()["paths"]
+        assert described["/v1/text"]["get"]["responses"]["200"]["content"].keys() == {"text/plain"}
 
 
 async def test_everything_that_is_served_is_in_the_table(site: Site) -> None:

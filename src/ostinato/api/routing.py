@@ -21,7 +21,7 @@ from fastapi import Depends, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.types import ASGIApp, Scope
 from starlette.websockets import WebSocket
@@ -37,6 +37,8 @@ ANY = "any"
 """Any key will do, whatever its scopes."""
 PUBLIC = "public"
 """No key is needed. `server.PUBLIC_ROUTES` names the routes that may say so."""
+WEBSOCKET = "WEBSOCKET"
+"""The method of sockets."""
 PUBLIC_PROBLEMS = (400, 413, 429, 431)
 """What may be said of any request, before its route is asked."""
 PROBLEMS = (*PUBLIC_PROBLEMS, 401, 403)
@@ -94,6 +96,7 @@ class Routes:
             options: dict[str, Any] = {
                 "methods": [method],
                 "response_model": None,
+                "response_class": call.answer if schemas.is_response(call.answer) else JSONResponse,
                 "status_code": statuses[0],
                 "operation_id": _camel(handler.__name__),
                 "summary": (inspect.getdoc(handler) or handler.__name__).partition("\n")[0],
@@ -125,19 +128,22 @@ class Routes:
             def install(app: FastAPI) -> BaseRoute:
                 return _added(app, WebSocketRoute(path, handler))
 
-            self.declared.append(Declared(("WEBSOCKET",), path, scope, install, late))
+            self.declared.append(Declared((WEBSOCKET,), path, scope, install, late))
             return handler
 
         return register
 
-    def asgi(self, path: str, app: ASGIApp, *, methods: tuple[str, ...], scope: str) -> None:
-        """Declare a whole ASGI application under one exact path, such as GraphQL."""
+    def asgi(self, path: str, app: ASGIApp, *, methods: tuple[str, ...], scope: str, late: bool = False) -> None:
+        """Declare a whole ASGI application under one exact path, such as GraphQL; `WEBSOCKET` is one of the methods."""
         _check_scope(scope)
-
-        def install(target: FastAPI) -> BaseRoute:
-            return _added(target, Route(path, _Asgi(app), methods=list(methods), include_in_schema=False))
-
-        self.declared.append(Declared(methods, path, scope, install))
+        endpoint = _Asgi(app)
+        asked = tuple(method for method in methods if method != WEBSOCKET)
+        if asked:
+            http = Route(path, endpoint, methods=list(asked), include_in_schema=False)
+            self.declared.append(Declared(asked, path, scope, functools.partial(_added, route=http)))
+        if WEBSOCKET in methods:
+            socket = WebSocketRoute(path, endpoint)
+            self.declared.append(Declared((WEBSOCKET,), path, scope, functools.partial(_added, route=socket), late))
 
 
 class Table:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable
 from http import HTTPStatus
-from typing import Any, get_args, get_origin
+from typing import Any, TypeGuard, get_args, get_origin
 
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.responses import Response
 
 from ostinato import __version__
 from ostinato.api import problems
@@ -23,14 +24,24 @@ _types: dict[str, Any] = {}
 def responses(statuses: Iterable[int], answer: Any, refused: Iterable[int]) -> dict[int | str, dict[str, Any]]:
     """The answers of a route: the good ones, and the problems."""
     found: dict[int | str, dict[str, Any]] = {
-        status: {"description": HTTPStatus(status).phrase, "content": {"application/json": {"schema": _mark(answer)}}}
-        for status in statuses
+        status: {"description": HTTPStatus(status).phrase, "content": _content(answer)} for status in statuses
     }
     schema = _mark(problems.Problem)
     for status in sorted(set(refused)):
         content = {problems.MEDIA_TYPE: {"schema": schema}}
         found[status] = {"description": HTTPStatus(status).phrase, "content": content}
     return found
+
+
+def is_response(answer: Any) -> TypeGuard[type[Response]]:
+    """A handler that makes its own response says by its class what that is."""
+    return isinstance(answer, type) and issubclass(answer, Response)
+
+
+def _content(answer: Any) -> dict[str, Any]:
+    if is_response(answer):
+        return {answer.media_type: {}} if answer.media_type else {}
+    return {"application/json": {"schema": _mark(answer)}}
 
 
 def request_body(kind: Any, *, required: bool) -> dict[str, Any]:

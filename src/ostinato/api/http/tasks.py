@@ -17,10 +17,10 @@ async def show_task(job: Job, task_id: TaskId) -> views.TaskDetail:
 
 
 @routes("POST", "/v1/jobs/{jobId}/tasks/{taskId}/retry", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="tasks")
-async def retry_task(job: Job, principal: Principal, task_id: TaskId, body: models.Retried) -> views.TaskDetail:
+async def retry_task(job: Job, principal: Principal, task_id: TaskId, body: models.Retried) -> models.Standing:
     """Run a task again, with all its attempts."""
     await job.retry_task(task_id, input=body.input, actor=principal.actor)
-    return await job.task(task_id)
+    return models.Standing((await job.task(task_id)).task.state)
 
 
 @routes("POST", "/v1/jobs/{jobId}/tasks/{taskId}/skip", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="tasks")

@@ -237,12 +237,12 @@ async def test_a_public_route_must_be_on_the_list(site: Site) -> None:
 
 async def test_a_whole_application_passes_the_same_guard(url: str) -> None:
     async def hello(scope: Any, receive: Any, send: Any) -> None:
-        body = scope["state"]["principal"].tenant.encode()
+        body = f"{scope['state']['principal'].tenant} {scope['state']['route'].name}".encode()
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": body})
 
     made = routing.Routes()
-    made.asgi("/v1/whole", hello, methods=("POST", routing.WEBSOCKET), scope=scopes.CONFIG_WRITE)
+    made.asgi("whole", "/v1/whole", hello, methods=("POST", routing.WEBSOCKET), scope=scopes.CONFIG_WRITE)
 
     @made("GET", "/v1/text", scope=scopes.JOBS_READ)
     async def text() -> PlainTextResponse:
@@ -254,7 +254,7 @@ async def test_a_whole_application_passes_the_same_guard(url: str) -> None:
         problem(await reader.post("/v1/whole"), 403, "forbidden")
         problem(await writer.get("/v1/whole"), 405, "method_not_allowed")
         problem(await reader.post("/v1/whole/below"), 404, "route_not_found")
-        assert (await writer.post("/v1/whole")).text == "default"
+        assert (await writer.post("/v1/whole")).text == "default whole"
         assert (await reader.get("/v1/text")).text == "hello"
         described = (await reader.get("/v1/openapi.json")).json()["paths"]
         assert described["/v1/text"]["get"]["responses"]["200"]["content"].keys() == {"text/plain"}

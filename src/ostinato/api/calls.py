@@ -12,10 +12,9 @@ from fastapi import Depends, Path, Query
 from starlette.requests import HTTPConnection
 
 from ostinato import app, errors
-from ostinato.api import access, tenants
+from ostinato.api import access, models, tenants
 
 T = TypeVar("T")
-ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
 MOST = 1000
 
 
@@ -47,8 +46,8 @@ async def _principal(connection: HTTPConnection) -> access.Principal:
 # Dependencies are async, all of them: FastAPI would run others in threads, one hop for each request.
 Principal = Annotated[access.Principal, Depends(_principal)]
 Client = Annotated[app.Ostinato, Depends(client_of)]
-JobId = Annotated[str, Path(alias="jobId", pattern=ID_PATTERN, description="The id of the job.")]
-TaskId = Annotated[str, Path(alias="taskId", pattern=ID_PATTERN, description="The id of the task.")]
+JobId = Annotated[str, Path(alias="jobId", pattern=models.ID_PATTERN, description="The id of the job.")]
+TaskId = Annotated[str, Path(alias="taskId", pattern=models.ID_PATTERN, description="The id of the task.")]
 
 
 async def job_of(client: Client, job_id: JobId) -> app.Job:
@@ -84,9 +83,8 @@ def read_place_of_task(cursor: str | None) -> PlaceOfTask | None:
 
 
 _Micros = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-_Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN)]
-_place_of_job = msgspec.json.Decoder(tuple[_Micros, _Id])
-_place_of_task = msgspec.json.Decoder(tuple[_Micros, _Id, _Id])
+_place_of_job = msgspec.json.Decoder(tuple[_Micros, models.Id])
+_place_of_task = msgspec.json.Decoder(tuple[_Micros, models.Id, models.Id])
 
 
 def _read(cursor: str, decoder: msgspec.json.Decoder[T]) -> T:

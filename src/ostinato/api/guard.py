@@ -23,11 +23,11 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
-            scope["state"]["principal"] = await self._admit(scope)
+            route = scope["state"]["route"] = self._table.find(scope)
+            scope["state"]["principal"] = await self._admit(scope, route)
         await self._app(scope, receive, send)
 
-    async def _admit(self, scope: Scope) -> access.Principal | None:
-        route = self._table.find(scope)
+    async def _admit(self, scope: Scope, route: routing.Declared | None) -> access.Principal | None:
         client = scope["client"][0] if scope.get("client") else None
         text = bearer(Headers(scope=scope))
         if route is not None and (route.scope == routing.PUBLIC or (route.late and text is None)):

@@ -12,9 +12,10 @@ from ostinato.core import graph, moments
 from ostinato.core.retry import LONGEST, Retry
 from ostinato.store import reads
 
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
 Text = Annotated[str, msgspec.Meta(max_length=1024)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
-Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$")]
+Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=LONGEST)]
 
 

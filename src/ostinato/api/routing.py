@@ -54,8 +54,9 @@ class Reply(msgspec.Struct, Generic[T]):
 
 
 class Declared(NamedTuple):
-    """A route as it was declared; `install` makes it real."""
+    """A route as it was declared; `install` makes it real. Layers see it in `scope["state"]["route"]`."""
 
+    name: str
     methods: tuple[str, ...]
     path: str
     scope: str
@@ -113,7 +114,7 @@ class Routes:
                 known.update(_query_names(made.dependant))
                 return made
 
-            self.declared.append(Declared((method,), path, scope, install))
+            self.declared.append(Declared(handler.__name__, (method,), path, scope, install))
             return handler
 
         return register
@@ -128,22 +129,25 @@ class Routes:
             def install(app: FastAPI) -> BaseRoute:
                 return _added(app, WebSocketRoute(path, handler))
 
-            self.declared.append(Declared((WEBSOCKET,), path, scope, install, late))
+            self.declared.append(Declared(handler.__name__, (WEBSOCKET,), path, scope, install, late))
             return handler
 
         return register
 
-    def asgi(self, path: str, app: ASGIApp, *, methods: tuple[str, ...], scope: str, late: bool = False) -> None:
+    def asgi(
+        self, name: str, path: str, app: ASGIApp, *, methods: tuple[str, ...], scope: str, late: bool = False
+    ) -> None:
         """Declare a whole ASGI application under one exact path, such as GraphQL; `WEBSOCKET` is one of the methods."""
         _check_scope(scope)
         endpoint = _Asgi(app)
         asked = tuple(method for method in methods if method != WEBSOCKET)
         if asked:
             http = Route(path, endpoint, methods=list(asked), include_in_schema=False)
-            self.declared.append(Declared(asked, path, scope, functools.partial(_added, route=http)))
+            self.declared.append(Declared(name, asked, path, scope, functools.partial(_added, route=http)))
         if WEBSOCKET in methods:
             socket = WebSocketRoute(path, endpoint)
-            self.declared.append(Declared((WEBSOCKET,), path, scope, functools.partial(_added, route=socket), late))
+            install = functools.partial(_added, route=socket)
+            self.declared.append(Declared(name, (WEBSOCKET,), path, scope, install, late))
 
 
 class Table:

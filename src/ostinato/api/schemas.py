@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Any, TypeGuard, get_args, get_origin
 
@@ -73,7 +73,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
         separate_input_output_schemas=False,
     )
-    names = sorted(_types)
+    names = sorted(set(_marks(made)))
     found, components = msgspec.json.schema_components([_types[name] for name in names], ref_template=_REF)
     schemas = dict(zip(names, found, strict=True))
     made = _resolve(made, schemas)
@@ -81,6 +81,16 @@ def _document(app: FastAPI) -> dict[str, Any]:
     parts["schemas"] = components  # FastAPI's own describe its own errors, which never leave this server
     parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "A key: ost_…"}}
     return made
+
+
+def _marks(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if _MARK in value:
+            yield value[_MARK]
+        value = list(value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType]
+    if isinstance(value, list):
+        for item in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from _marks(item)
 
 
 def _resolve(value: Any, found: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ routes = routing.Routes()
 
 State = Literal["running", "completed", "failed", "cancelled", "timed_out"]
 Name = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
-Reference = Annotated[str | None, Query(pattern=calls.ID_PATTERN)]
+Reference = Annotated[str | None, Query(pattern=models.ID_PATTERN)]
 
 
 @routes("POST", "/v1/jobs", scope=scopes.JOBS_WRITE, status=(201, 200), problems=(409,), tag="jobs")
@@ -122,7 +122,7 @@ async def send_signal(
     client: Client,
     principal: Principal,
     job_id: JobId,
-    name: Annotated[str, Path(pattern=calls.ID_PATTERN, description="The name of the signal.")],
+    name: Annotated[str, Path(pattern=models.ID_PATTERN, description="The name of the signal.")],
     body: models.Signal,
 ) -> models.SignalSent:
     """Send a signal to whoever waits for it in a job."""

@@ -119,25 +119,26 @@ class Ostinato:
 
     # --- producing -------------------------------------------------------------------------------------------
 
-    async def submit(self, job: Any, /, **overrides: Any) -> Job:
+    async def submit(self, job: Any, /, *, actor: str | None = None, **overrides: Any) -> Job:
         """Submit one job: a document (a dict or JSON text), or a graph from `app.graph`. Durable when this returns."""
-        answer = await self.engine.execute(await self._prepare(job, overrides))
+        answer = await self.engine.execute(await self._prepare(job, overrides, actor))
         return Job(self, answer.job_id, created=answer.created)
 
-    async def submit_many(self, jobs: Sequence[Any], /, **overrides: Any) -> list[Job]:
+    async def submit_many(self, jobs: Sequence[Any], /, *, actor: str | None = None, **overrides: Any) -> list[Job]:
         """Submit many jobs. Each is checked before any is entered, so that a bad one changes nothing."""
-        batch = [await self._prepare(job, overrides) for job in jobs]
+        batch = [await self._prepare(job, overrides, actor) for job in jobs]
         answers = await asyncio.gather(*[self.engine.execute(command) for command in batch])
         return [Job(self, answer.job_id, created=answer.created) for answer in answers]
 
-    async def _prepare(self, job: Any, overrides: Mapping[str, Any]) -> commands.Submit:
+    async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:
         spec = graph.read_job(_document(job, overrides))
         if len(spec.tasks) > self.options.max_tasks:
             raise errors.InvalidGraph(
                 f"the job has {len(spec.tasks):,} tasks and the limit is {self.options.max_tasks:,}", field="tasks"
             )
         await self.engine.check_functions(spec.tasks)
-        return commands.Submit(spec.job_id or str(uuid_utils.uuid7()), spec, self.engine.encode_inputs(spec.tasks))
+        inputs = self.engine.encode_inputs(spec.tasks)
+        return commands.Submit(spec.job_id or str(uuid_utils.uuid7()), spec, inputs, actor)
 
     async def submit_task(
         self, name: str | functions.Function, /, *, submit: Mapping[str, Any] | None = None, **given: Any
@@ -149,7 +150,8 @@ class Ostinato:
 
     async def plan(self, job: Any, /) -> graph.Plan:
         """Levels, critical path and warnings of a graph, without running it."""
-        defaults = {name: (f.retry, f.timeout) for name, f in self.functions.items()}
+        defaults = {} if self._engine is None else await self._engine.known_policies()
+        defaults |= {name: (f.retry, f.timeout) for name, f in self.functions.items()}
         return graph.plan(graph.read_job(_document(job, {})), defaults)
 
     async def signal(

@@ -103,6 +103,12 @@ class TaskNotFound(NotFound):
     code = "task_not_found"
 
 
+class KeyNotFound(NotFound):
+    """There is no key with this id."""
+
+    code = "key_not_found"
+
+
 class NotPossible(OstinatoError):
     """This cannot be done in the present state."""
 
@@ -125,6 +131,79 @@ class LeaseLost(NotPossible):
     """This attempt no longer owns the task: it was cancelled, timed out or given to another worker."""
 
     code = "lease_lost"
+
+
+# --- the server does not let a request in ------------------------------------------------------------------------
+
+
+class Unauthenticated(OstinatoError):
+    """A key is needed: send it as `Authorization: Bearer ost_…`. It is missing, wrong, expired or revoked."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(OstinatoError):
+    """This key may not do that."""
+
+    code = "forbidden"
+
+
+class RequestRefused(OstinatoError):
+    """The request is not one that this server takes."""
+
+    code = "bad_request"
+
+
+class MalformedBody(RequestRefused):
+    """The body is not valid JSON."""
+
+    code = "malformed_body"
+
+
+class HostNotAllowed(RequestRefused):
+    """This server does not answer under the name in the Host header. Start it with --allowed-host to let it."""
+
+    code = "host_not_allowed"
+
+
+class OriginNotAllowed(RequestRefused):
+    """A page of another origin may not do that. Start the server with --allowed-origin to let it."""
+
+    code = "origin_not_allowed"
+
+
+class BodyTooLarge(RequestRefused):
+    """The body is larger than the limit."""
+
+    code = "body_too_large"
+
+
+class HeadersTooLarge(RequestRefused):
+    """The headers are larger than the limit."""
+
+    code = "headers_too_large"
+
+
+class UnsupportedMediaType(RequestRefused):
+    """The body must be JSON: send `Content-Type: application/json`."""
+
+    code = "unsupported_media_type"
+
+
+class TooManyRequests(OstinatoError):
+    """Too many requests: wait as long as Retry-After says."""
+
+    code = "too_many_requests"
+
+    def __init__(self, seconds: float, message: str | None = None) -> None:
+        super().__init__(message, retryAfter=seconds)
+        self.seconds = seconds
+
+
+class UnsafeBind(OstinatoError):
+    """Anybody who reaches this address could do anything. Make a key first: `ostinato keys create`."""
+
+    code = "unsafe_bind"
 
 
 # --- how a job ended -------------------------------------------------------------------------------------------

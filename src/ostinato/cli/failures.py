@@ -17,6 +17,8 @@ FAILED = 1
 BAD_INPUT = 2
 NOT_FOUND = 3
 NO_DATABASE = 4
+MISCONFIGURED = 78
+"""EX_CONFIG of sysexits.h: what was asked for is not safe as it is set up."""
 INTERRUPTED = 130
 TERMINATED = 143
 BROKEN_PIPE = 141
@@ -25,6 +27,8 @@ BROKEN_PIPE = 141
 def exit_code(error: errors.OstinatoError) -> int:
     if isinstance(error, errors.NotFound):
         return NOT_FOUND
+    if isinstance(error, errors.UnsafeBind):
+        return MISCONFIGURED
     if isinstance(error, errors.DatabaseError):
         return NO_DATABASE
     if isinstance(error, (errors.InvalidInput, errors.IdempotencyConflict)):

@@ -20,7 +20,9 @@ from ostinato.cli import (
     failures,
     fleet,
     jobs,
+    keys,
     run,
+    server,
     settings,
     signals,
     tasks,
@@ -30,7 +32,8 @@ from ostinato.cli import (
 root = typer.Typer(
     name="ostinato",
     help="Durable jobs of tasks, on one SQLite file or on PostgreSQL.",
-    epilog="Exit codes: 0 fine, 1 failed or problems found, 2 bad usage or input, 3 not found, 4 no database.",
+    epilog="Exit codes: 0 fine, 1 failed or problems found, 2 bad usage or input, 3 not found, 4 no database, "
+    "78 not safe as set up.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -38,9 +41,11 @@ root = typer.Typer(
 )
 run.register(root)
 worker.register(root)
+server.register(root)
 root.add_typer(jobs.group, name="jobs")
 root.add_typer(tasks.group, name="tasks")
 root.add_typer(dead_letters.group, name="dead-letters")
+root.add_typer(keys.group, name="keys")
 events.register(root)
 signals.register(root)
 fleet.register(root)

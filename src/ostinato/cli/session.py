@@ -19,6 +19,7 @@ from ostinato.core import graph
 from ostinato.store import connect
 
 T = TypeVar("T")
+ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(command: Coroutine[Any, Any, T], *, fast_loop: bool) -> T:
@@ -33,6 +34,23 @@ async def _cancelled_by_sigterm(command: Coroutine[Any, Any, T]) -> T:
         with contextlib.suppress(NotImplementedError):  # Windows
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, current.cancel)
     return await command
+
+
+async def told_to_stop() -> signal.Signals:
+    """Wait for a signal. The one after it does what it always did, for people in a hurry."""
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[signal.Signals] = loop.create_future()
+
+    def tell(number: signal.Signals) -> None:
+        for end in ENDS:
+            loop.remove_signal_handler(end)
+        if not told.done():
+            told.set_result(number)
+
+    for end in ENDS:
+        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C raises KeyboardInterrupt
+            loop.add_signal_handler(end, tell, end)
+    return await told
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

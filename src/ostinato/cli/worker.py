@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import signal
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,8 +12,6 @@ from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
     from ostinato import app as app_
-
-ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 def register(root: typer.Typer) -> None:
@@ -48,26 +43,9 @@ async def worker(
     session.configure(app, settings, **{name: value for name, value in chosen.items() if value is not None})
     async with app:
         _say(settings, "ready", f"ready: {_about(app)}", app)
-        ended = await _told_to_stop()
+        ended = await session.told_to_stop()
         _say(settings, "stopping", f"{ended.name}: finishing what runs, or handing it back", app)
     _say(settings, "stopped", "stopped", app)
-
-
-async def _told_to_stop() -> signal.Signals:
-    """Wait for a signal. The one after it does what it always did, for people in a hurry."""
-    loop = asyncio.get_running_loop()
-    told: asyncio.Future[signal.Signals] = loop.create_future()
-
-    def tell(number: signal.Signals) -> None:
-        for end in ENDS:
-            loop.remove_signal_handler(end)
-        if not told.done():
-            told.set_result(number)
-
-    for end in ENDS:
-        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C raises KeyboardInterrupt
-            loop.add_signal_handler(end, tell, end)
-    return await told
 
 
 def _about(app: app_.Ostinato) -> str:

@@ -10,8 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ostinato import errors, functions, options, views
-from ostinato.core import codec, commands, graph, ledger, rows, states
+from ostinato.core import codec, commands, graph, ledger, retry, rows, states
 from ostinato.engine import committer, maintenance, pulse, service, worker
 from ostinato.store import connect, store
 
@@ -21,7 +23,10 @@ FEW = 20
 
 
 class Engine:
-    """Runs until stopped. With `manual`, no loop runs by itself: a test kit drives `run_once` and the clock."""
+    """Runs until stopped. With `manual`, no loop runs by itself: a test kit drives `run_once` and the clock.
+
+    A guest shares the database and the loops of its host, which serves another tenant, and only gives orders.
+    """
 
     def __init__(
         self,
@@ -31,6 +36,7 @@ class Engine:
         settings: options.EngineOptions,
         *,
         manual: bool = False,
+        host: Engine | None = None,
     ) -> None:
         self.tenant = tenant
         self.options = settings
@@ -40,13 +46,16 @@ class Engine:
         self._functions = registry
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual
-        self.db = connect.connect(url, clock=settings.clock)
-        self.store = store.Store(self.db, spill_bytes=settings.spill_bytes)
+        self._host = host
+        self.guests: set[Engine] = set()
+        self.db = connect.connect(url, clock=settings.clock) if host is None else host.db
+        self.store = store.Store(self.db, spill_bytes=settings.spill_bytes) if host is None else host.store
         self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
-        self.timers = maintenance.Timers(self.store, self._committed, settings.poll_seconds)
-        self.reaper = maintenance.Reaper(self.store, self._committed, settings.lease_seconds)
+        poll, lease = settings.poll_seconds, settings.lease_seconds
+        self.timers = maintenance.Timers(self.store, self._committed, poll) if host is None else host.timers
+        self.reaper = maintenance.Reaper(self.store, self._committed, lease) if host is None else host.reaper
         self.services: list[service.Service] = []
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._ended_lately: dict[str, _Ended] = {}
@@ -60,6 +69,10 @@ class Engine:
 
     async def start(self, *, migrate: bool = True) -> None:
         self._main_loop = asyncio.get_running_loop()
+        if self._host is not None:
+            self._host.guests.add(self)
+            self.committer.start()
+            return
         await self.db.open(migrate=migrate)
         try:
             if self.options.work:
@@ -102,6 +115,8 @@ class Engine:
         """Finish or hand back what runs, commit what was reported, and let go of the database."""
         for item in self.services:
             await item.stop()
+        for guest in list(self.guests):
+            await guest.stop()
         if self.worker is not None:
             await self.worker.stop()
         await self.committer.stop()
@@ -113,7 +128,10 @@ class Engine:
                 await self.store.execute(self.tenant, [commands.DropLeases(self.worker.worker_id, settled)])
                 if all_settled:
                     await self.store.forget_worker(self.tenant, self.worker.worker_id)
-        await self.db.close()
+        if self._host is None:
+            await self.db.close()
+        else:
+            self._host.guests.discard(self)
         for waiting in self._waiters.values():
             for future in waiting:
                 if not future.done():
@@ -204,6 +222,14 @@ class Engine:
             known = sorted(self._known_functions | self._functions.keys())
             raise errors.UnknownFunction(graph.unknown_function_message(unknown[0], known), name=unknown[0])
 
+    async def known_policies(self) -> dict[str, tuple[retry.Retry, float | None]]:
+        """The retry and the timeout of every function that a worker of this database has registered."""
+        known = await self.store.functions(self.tenant)
+        return {
+            name: (msgspec.convert(about.get("retry") or {}, retry.Retry), about.get("timeout"))
+            for name, about in known.items()
+        }
+
     async def wait_for_outputs(self, job_id: str, timeout: float | None, *, look_first: bool = True) -> dict[str, Any]:
         """The outputs of a job once it has completed, here or anywhere; JobFailed if it ended otherwise.
 
@@ -286,6 +312,8 @@ class Engine:
         if self.worker is not None and time.monotonic() - self._leases_checked_at > LEASE_CHECK_SECONDS:
             self._leases_checked_at = time.monotonic()
             await self.check_leases()
+        for guest in list(self.guests):
+            await guest.look_around()
 
     async def check_leases(self) -> None:
         """Stop functions whose task was cancelled or taken over by somebody else."""

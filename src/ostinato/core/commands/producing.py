@@ -26,6 +26,7 @@ class Submit(msgspec.Struct, gc=False):
     job_id: str
     spec: graph.JobSpec
     inputs: list[bytes]
+    actor: str | None = None
 
     def needs(self, wanted: needs.Needs) -> None:
         if self.spec.job_id is not None:  # otherwise the id was made for this very job, and nobody else has it
@@ -109,6 +110,8 @@ class Submit(msgspec.Struct, gc=False):
         }
         if job.deadline_at is not None:
             data["deadlineAt"] = job.deadline_at
+        if self.actor is not None:
+            data["actor"] = self.actor
         return codec.encode_own(data)
 
 

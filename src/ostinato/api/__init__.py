@@ -1,0 +1,1 @@
+"""The server: HTTP, for many tenants, on one database."""

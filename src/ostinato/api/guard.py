@@ -1,0 +1,53 @@
+"""The one authentication layer, for everything that a server serves. Nothing passes it by the look of its path."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ostinato import errors
+from ostinato.api import access, limits, routing
+
+
+class Guard:
+    """Finds the route that will answer, and lets a request in if its key has the scope that the route names.
+
+    A path that nobody answers needs a key like any other, so that strangers cannot even learn which ones there are.
+    """
+
+    def __init__(self, app: ASGIApp, gate: access.Access, table: routing.Table, buckets: limits.Buckets) -> None:
+        self._app = app
+        self._access = gate
+        self._table = table
+        self._buckets = buckets
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket"):
+            route = scope["state"]["route"] = self._table.find(scope)
+            scope["state"]["principal"] = await self._admit(scope, route)
+        await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Scope, route: routing.Declared | None) -> access.Principal | None:
+        client = scope["client"][0] if scope.get("client") else None
+        text = bearer(Headers(scope=scope))
+        if route is not None and (route.scope == routing.PUBLIC or (route.late and text is None)):
+            self._buckets.take(f"nobody:{client}")
+            return None
+        try:
+            principal = await self._access.authenticate(text, client)
+        except errors.Unauthenticated:
+            self._buckets.take(f"address:{client}")
+            raise
+        self._buckets.take(f"key:{principal.key_id}")
+        if route is not None and route.scope != routing.ANY:
+            principal.require(route.scope)
+        return principal
+
+
+def bearer(headers: Headers) -> str | None:
+    """The key in the Authorization header; None if there is no such header. What is no bearer is no key."""
+    given = headers.getlist("authorization")
+    if not given:
+        return None
+    kind, _, text = given[0].partition(" ")
+    return text.strip() if len(given) == 1 and kind.lower() == "bearer" else ""

@@ -1,0 +1,136 @@
+"""Jobs: submit them, find them, let them grow, stop them and take them up again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import Depends, Header, Path, Query
+
+from ostinato import errors
+from ostinato.api import calls, models, routing
+from ostinato.api.calls import Client, Cursor, Job, JobId, Limit, Principal
+from ostinato.core import commands, graph, scopes
+
+routes = routing.Routes()
+
+State = Literal["running", "completed", "failed", "cancelled", "timed_out"]
+Name = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
+Reference = Annotated[str | None, Query(pattern=models.ID_PATTERN)]
+
+
+@routes("POST", "/v1/jobs", scope=scopes.JOBS_WRITE, status=(201, 200), problems=(409,), tag="jobs")
+async def submit_jobs(
+    client: Client,
+    principal: Principal,
+    body: graph.JobSpec | models.Batch,
+    idempotency_key: Annotated[
+        str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255, description="As in the body.")
+    ] = None,
+) -> routing.Reply[models.Submitted | models.SubmittedJobs]:
+    """Submit a job, or a batch of which each is checked before any is entered. 200 if nothing is new."""
+    if isinstance(body, list):
+        if idempotency_key is not None:
+            raise errors.InvalidInput(
+                "the Idempotency-Key header is for one job: give each job of a batch its own idempotencyKey",
+                field="Idempotency-Key",
+            )
+        entered = await client.submit_many(body, actor=principal.actor)
+        jobs = [models.Submitted(job.job_id, job.created) for job in entered]
+        return routing.Reply(models.SubmittedJobs(jobs), 201 if any(job.created for job in jobs) else 200)
+    job = await client.submit(_with_key(body, idempotency_key), actor=principal.actor)
+    return routing.Reply(models.Submitted(job.job_id, job.created), 201 if job.created else 200)
+
+
+def _with_key(spec: graph.JobSpec, header: str | None) -> graph.JobSpec:
+    if header is not None:
+        if spec.idempotency_key not in (None, header):
+            raise errors.InvalidInput(
+                "the Idempotency-Key header and idempotencyKey in the body differ: send one", field="idempotencyKey"
+            )
+        spec.idempotency_key = header
+    return spec
+
+
+async def filters(
+    state: State | None = None,
+    name: Name = None,
+    correlation_id: Annotated[Reference, Query(alias="correlationId")] = None,
+    request_id: Annotated[Reference, Query(alias="requestId")] = None,
+) -> dict[str, Any]:
+    """From the query to the arguments of `Ostinato.jobs`: whatever jobs can be found by is listed here."""
+    return {"state": state, "name": name, "correlation_id": correlation_id, "request_id": request_id}
+
+
+@routes("GET", "/v1/jobs", scope=scopes.JOBS_READ, tag="jobs")
+async def list_jobs(
+    client: Client, chosen: Annotated[dict[str, Any], Depends(filters)], limit: Limit = 50, cursor: Cursor = None
+) -> models.JobPage:
+    """List jobs, newest first."""
+    found = await client.jobs(most=limit, before=calls.read_place_of_job(cursor), **chosen)
+    following = None
+    if len(found) == limit:
+        following = calls.write_cursor(calls.micros(found[-1].created_at), found[-1].job_id)
+    return models.JobPage(found, following)
+
+
+@routes("GET", "/v1/jobs/{jobId}", scope=scopes.JOBS_READ, problems=(404,), tag="jobs")
+async def show_job(
+    job: Job,
+    tasks_after: Annotated[int, Query(alias="tasksAfter", ge=-1, lt=2**31)] = -1,
+    tasks_limit: Annotated[int, Query(alias="tasksLimit", ge=0, le=calls.MOST)] = calls.MOST,
+) -> models.JobDetail:
+    """Show a job with its tasks."""
+    view = await job.info()
+    tasks = await job.tasks(after=tasks_after, most=tasks_limit) if tasks_limit else []
+    more = tasks[-1].position if tasks and len(tasks) == tasks_limit else None
+    return models.JobDetail(**msgspec.structs.asdict(view), tasks=tasks, next_task=more)
+
+
+@routes("GET", "/v1/jobs/{jobId}/events", scope=scopes.JOBS_READ, problems=(404,), tag="jobs")
+async def list_events(
+    job: Job,
+    task_id: Annotated[Reference, Query(alias="taskId")] = None,
+    after: Annotated[int, Query(ge=0, lt=2**63)] = 0,
+    limit: Limit = calls.MOST,
+) -> models.EventPage:
+    """List what happened to a job, from a sequence number on."""
+    found = await job.events(task_id=task_id, after=after, most=limit)
+    return models.EventPage(found, found[-1].seq if found else after)
+
+
+@routes("POST", "/v1/jobs/{jobId}/tasks", scope=scopes.JOBS_WRITE, status=201, problems=(404, 409), tag="jobs")
+async def add_tasks(job: Job, principal: Principal, body: models.NewTasks) -> models.TasksAdded:
+    """Let a running job grow."""
+    return models.TasksAdded(await job.add_tasks(body.tasks, actor=principal.actor))
+
+
+@routes("POST", "/v1/jobs/{jobId}/resume", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="jobs")
+async def resume_job(job: Job, principal: Principal, body: models.Resume) -> commands.ResumePlan:
+    """Re-run what failed, and nothing that completed; or only say what that would be."""
+    return await job.resume(inputs=body.inputs, deadline=body.deadline, dry_run=body.dry_run, actor=principal.actor)
+
+
+@routes("POST", "/v1/jobs/{jobId}/cancel", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="jobs")
+async def cancel_job(job: Job, principal: Principal, body: models.Reason) -> models.Standing:
+    """Stop a job. The answer is `cancelled`, or the state in which it had already ended."""
+    return models.Standing(await job.cancel(body.reason, actor=principal.actor))
+
+
+@routes("POST", "/v1/jobs/{jobId}/signals/{name}", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="jobs")
+async def send_signal(
+    client: Client,
+    principal: Principal,
+    job_id: JobId,
+    name: Annotated[str, Path(pattern=models.ID_PATTERN, description="The name of the signal.")],
+    body: models.Signal,
+) -> models.SignalSent:
+    """Send a signal to whoever waits for it in a job."""
+    heard = await client.signal(job_id, name, body.payload, signal_id=body.signal_id, actor=principal.actor)
+    return models.SignalSent(heard)
+
+
+@routes("POST", "/v1/plans", scope=scopes.JOBS_READ, tag="jobs")
+async def plan_job(client: Client, body: graph.JobSpec) -> graph.Plan:
+    """Check a graph and show its levels, its critical path and what to be warned of, without running it."""
+    return await client.plan(body)

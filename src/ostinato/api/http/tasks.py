@@ -1,0 +1,29 @@
+"""Single tasks: look at them, run them again, go on without them."""
+
+from __future__ import annotations
+
+from ostinato import views
+from ostinato.api import models, routing
+from ostinato.api.calls import Job, Principal, TaskId
+from ostinato.core import scopes
+
+routes = routing.Routes()
+
+
+@routes("GET", "/v1/jobs/{jobId}/tasks/{taskId}", scope=scopes.JOBS_READ, problems=(404,), tag="tasks")
+async def show_task(job: Job, task_id: TaskId) -> views.TaskDetail:
+    """Show a task with its input, output, attempts and steps."""
+    return await job.task(task_id)
+
+
+@routes("POST", "/v1/jobs/{jobId}/tasks/{taskId}/retry", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="tasks")
+async def retry_task(job: Job, principal: Principal, task_id: TaskId, body: models.Retried) -> models.Standing:
+    """Run a task again, with all its attempts."""
+    await job.retry_task(task_id, input=body.input, actor=principal.actor)
+    return models.Standing((await job.task(task_id)).task.state)
+
+
+@routes("POST", "/v1/jobs/{jobId}/tasks/{taskId}/skip", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="tasks")
+async def skip_task(job: Job, principal: Principal, task_id: TaskId, body: models.Reason) -> models.Standing:
+    """Go on without a task."""
+    return models.Standing(await job.skip_task(task_id, body.reason, actor=principal.actor))

@@ -1,0 +1,192 @@
+"""What is refused before any work is done for it: by size, by name, by origin, by rate."""
+
+from __future__ import annotations
+
+import collections
+import ipaddress
+import itertools
+import re
+import time
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ostinato import errors
+from ostinato.api import access, settings
+
+READS = ("GET", "HEAD", "OPTIONS")
+_NAMES_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+class Limits:
+    """Checks what can be seen from the headers alone, before anybody is asked who they are."""
+
+    def __init__(self, app: ASGIApp, options: settings.ServerOptions) -> None:
+        self._app = app
+        self._options = options
+        self._hosts = {*_NAMES_OF_THIS_MACHINE, options.host.lower(), *(host.lower() for host in options.allowed_hosts)}
+        self._any_address = _is_wildcard(options.host)
+        self._origins = {origin.lower().rstrip("/") for origin in options.allowed_origins}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        self._check_size(scope)
+        self._check_host(headers.getlist("host"))
+        if scope["type"] == "websocket" or scope["method"] not in READS:
+            self._check_origin(headers)
+        limit = self._options.max_body_bytes
+        declared = headers.get("content-length", "")
+        if declared and not declared.isdecimal():
+            raise errors.RequestRefused("Content-Length is not a number")
+        if declared and int(declared) > limit:
+            raise _too_large(limit)
+        await self._app(scope, _counted(receive, limit), send)
+
+    def _check_size(self, scope: Scope) -> None:
+        limit = self._options.max_header_bytes
+        size = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
+        size += sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        if size > limit:
+            raise errors.HeadersTooLarge(f"the headers have {size:,} bytes and the limit is {limit:,}", limit=limit)
+
+    def _check_host(self, given: list[str]) -> None:
+        """Against DNS rebinding: a page that gets its own name to point here still sends its own name."""
+        name = _host_name(given[0]) if len(given) == 1 else None
+        if name is None or not (name in self._hosts or (self._any_address and _is_address(name))):
+            raise errors.HostNotAllowed()
+
+    def _check_origin(self, headers: Headers) -> None:
+        """A browser says whose page is writing; other programs say nothing."""
+        for origin in headers.getlist("origin"):
+            lowered = origin.lower()
+            same = urlsplit(lowered).netloc == headers.get("host", "").lower() and lowered.startswith("http")
+            if not same and lowered not in self._origins:
+                raise errors.OriginNotAllowed()
+
+
+class Bodies:
+    """Takes bodies that are JSON, whole, and not too deep. Below authentication: only those who are let in are read."""
+
+    def __init__(self, app: ASGIApp, options: settings.ServerOptions) -> None:
+        self._app = app
+        self._depth = options.max_json_depth
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _has_body(scope):
+            await self._app(scope, receive, send)
+            return
+        body = await _whole(receive)
+        if body:
+            kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise errors.UnsupportedMediaType()
+            if depth(body, self._depth) > self._depth:
+                raise errors.MalformedBody(f"the body is nested deeper than {self._depth} levels", limit=self._depth)
+        await self._app(scope, _replayed(body, receive), send)
+
+
+class Buckets:
+    """A token bucket for each name: so many requests a second, and as many at once."""
+
+    def __init__(self, per_second: float, most_names: int = 10_000) -> None:
+        self._rate = per_second
+        self._burst = max(per_second, 1.0)
+        self._most = most_names
+        self._buckets: collections.OrderedDict[str, tuple[float, float]] = collections.OrderedDict()
+
+    def take(self, name: str, now: float | None = None) -> None:
+        """One request; TooManyRequests says when the next one is welcome."""
+        now = time.monotonic() if now is None else now
+        left, at = self._buckets.pop(name, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._rate)
+        self._buckets[name] = (left - 1 if left >= 1 else left, now)
+        if len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)
+        if left < 1:
+            raise errors.TooManyRequests((1 - left) / self._rate)
+
+
+def depth(body: bytes, enough: int) -> int:
+    """How deep JSON text is nested. Not exact where that is not more than `enough`, which is quickly seen."""
+    if body.count(b"[") + body.count(b"{") <= enough:
+        return 0
+    brackets = _STRING.sub(b"", body).translate(None, _NOT_BRACKETS)
+    return max(itertools.accumulate(map(_STEPS.__getitem__, brackets)), default=0)
+
+
+def _too_large(limit: int) -> errors.BodyTooLarge:
+    return errors.BodyTooLarge(f"the body has more than {limit:,} bytes, which is the limit", limit=limit)
+
+
+def _counted(receive: Receive, limit: int) -> Receive:
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        if message["type"] == "http.request":
+            size += len(message.get("body", b""))
+            if size > limit:
+                raise _too_large(limit)
+        return message
+
+    return counted
+
+
+async def _whole(receive: Receive) -> bytes:
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise errors.RequestRefused("the client went away before its body was there")
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    read = False
+
+    async def replayed() -> Message:
+        nonlocal read
+        if read:
+            return await receive()
+        read = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+def _host_name(host: str) -> str | None:
+    """The name without the port: `[::1]:80` is `::1`."""
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+def _is_wildcard(host: str) -> bool:
+    return _is_address(host) and ipaddress.ip_address(host).is_unspecified
+
+
+def _is_address(host: str) -> bool:
+    """An address cannot be pointed elsewhere, as a name can."""
+    if access.is_loopback(host):
+        return True
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,228 @@
+"""Bodies and answers of the HTTP API that are not already views or documents of the engine. OpenAPI shows them all."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from ostinato import views
+from ostinato.core import graph, moments
+from ostinato.core.retry import LONGEST, Retry
+from ostinato.store import reads
+
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
+Text = Annotated[str, msgspec.Meta(max_length=1024)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, lt=LONGEST)]
+
+
+class Body(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """What a request brings. A field that is not known is refused: it would be a misunderstanding."""
+
+
+class Answer(msgspec.Struct, rename="camel"):
+    """What a request gets. Fields may be added in time; none goes away."""
+
+
+Batch = Annotated[list[graph.JobSpec], msgspec.Meta(min_length=1)]
+
+
+# --- jobs --------------------------------------------------------------------------------------------------------
+
+
+class Submitted(Answer):
+    """A job that was entered; `created` is false if its idempotency key found the job of before."""
+
+    job_id: str
+    created: bool
+
+
+class SubmittedJobs(Answer):
+    """The jobs of a batch, in its order."""
+
+    jobs: list[Submitted]
+
+
+class JobPage(Answer):
+    """Jobs, newest first. Without `nextCursor` this was the last page."""
+
+    jobs: list[views.JobView]
+    next_cursor: str | None
+
+
+class JobDetail(views.JobView, frozen=True, rename="camel"):
+    """A job with its tasks, in the producer's order. `nextTask`, if not null, is `tasksAfter` for the next page."""
+
+    tasks: list[views.TaskView]
+    next_task: int | None
+
+
+class EventPage(Answer):
+    """The stream of a job. `nextAfter` is `after` for the next page, which may be empty until more happens."""
+
+    events: list[views.EventView]
+    next_after: int
+
+
+class NewTasks(Body):
+    """Tasks for a running job: all of them are added, or none."""
+
+    tasks: list[graph.TaskSpec]
+
+
+class TasksAdded(Answer):
+    task_ids: list[str]
+
+
+class Resume(Body):
+    """How to resume: with other inputs by task id, with a new deadline in seconds, or only to see what would run."""
+
+    inputs: dict[str, dict[str, Any]] = {}
+    deadline: Seconds | None = None
+    dry_run: bool = False
+
+
+class Reason(Body):
+    """Why, for the history."""
+
+    reason: Text | None = None
+
+
+class Standing(Answer):
+    """The state that a job or a task is in now: for a cancelled job, this says who won."""
+
+    state: str
+
+
+class Signal(Body):
+    """What a waiting task gets. With an id of your own it can be sent again without arriving twice."""
+
+    payload: Any = None
+    signal_id: Id | None = None
+
+
+class SignalSent(Answer):
+    """`heard` is false if nobody waits for it yet: then it is kept for the next task that asks."""
+
+    heard: bool
+
+
+# --- tasks -------------------------------------------------------------------------------------------------------
+
+
+class Retried(Body):
+    """Another input for the task, if it should not get the one it had."""
+
+    input: dict[str, Any] | None = None
+
+
+# --- dead letters ------------------------------------------------------------------------------------------------
+
+
+class DeadLetter(Answer):
+    """A task that failed for good."""
+
+    job_id: str
+    task_id: str
+    name: str
+    failed_at: datetime.datetime
+    attempts: int
+    error: Any
+    input: Any
+
+
+class DeadLetterPage(Answer):
+    """Dead letters, newest first. Without `nextCursor` this was the last page."""
+
+    dead_letters: list[DeadLetter]
+    next_cursor: str | None
+
+
+class DeadLetterDetail(Answer):
+    """A dead letter with its attempts and steps."""
+
+    dead_letter: DeadLetter
+    detail: views.TaskDetail
+
+
+class LetterId(Body):
+    job_id: Id
+    task_id: Id
+
+
+class Redrive(Body):
+    """Which dead letters to run again: those named, or those that match; `all` if no filter is given."""
+
+    letters: Annotated[list[LetterId], msgspec.Meta(max_length=1000)] | None = None
+    name: Name | None = None
+    job_id: Id | None = None
+    all: bool = False
+    dry_run: bool = False
+
+
+class LetterName(Answer):
+    job_id: str
+    task_id: str
+
+
+class Redriven(Answer):
+    """What matched and how many run again. `more` is true if there are others that match: ask again."""
+
+    dry_run: bool
+    matched: list[LetterName]
+    redriven: int
+    more: bool
+
+
+# --- the fleet ---------------------------------------------------------------------------------------------------
+
+
+class Function(Answer):
+    """What some worker can run, or could."""
+
+    name: str
+    registered_at: datetime.datetime
+    retry: Retry
+    timeout: float | None
+
+
+class Functions(Answer):
+    functions: list[Function]
+
+
+class Worker(Answer):
+    """A process that runs tasks, heard of lately if it is alive."""
+
+    worker_id: str
+    alive: bool
+    started_at: datetime.datetime
+    expires_at: datetime.datetime
+    host: str | None
+    pid: int | None
+    queues: list[str]
+
+
+class Workers(Answer):
+    workers: list[Worker]
+
+
+# --- the server itself -------------------------------------------------------------------------------------------
+
+
+class Health(Answer):
+    status: str
+
+
+def dead_letter(letter: reads.DeadLetter) -> DeadLetter:
+    return DeadLetter(
+        job_id=letter.job_id,
+        task_id=letter.task_id,
+        name=letter.name,
+        failed_at=moments.moment(letter.failed_at),
+        attempts=letter.attempts,
+        error=letter.error,
+        input=letter.input,
+    )

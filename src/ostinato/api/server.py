@@ -1,0 +1,142 @@
+"""The server: routes, and the layers that every request passes before it reaches one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Sequence
+from types import TracebackType
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ostinato import app, errors
+from ostinato.api import access, envelope, guard, limits, problems, routing, settings, tenants
+from ostinato.api.http import dead_letters, fleet, health, jobs, tasks
+
+ROUTES = (health.routes, jobs.routes, tasks.routes, dead_letters.routes, fleet.routes)
+PUBLIC_ROUTES = frozenset({"/healthz", "/readyz"})
+"""The only ones that need no key. A route that says it is public and is not here cannot be installed."""
+
+
+class Server:
+    """An ASGI application over one open `Ostinato`, which is home to the database and the maintenance loops.
+
+    Use it as `async with Server(home, options) as server:`; what others add to it, such as hubs and streams, goes on
+    `resources` and is closed with it.
+    """
+
+    def __init__(
+        self, home: app.Ostinato, options: settings.ServerOptions, routes: Sequence[routing.Routes] = ROUTES
+    ) -> None:
+        self.options = options
+        self.tenants = tenants.Tenants(home, most=options.max_tenants)
+        open_as = home.tenant if access.is_loopback(options.host) else None
+        self.access = access.Access(home.engine.store, open_as=open_as)
+        self.table = routing.Table()
+        self.resources = contextlib.AsyncExitStack()
+        self.app = self._build(routes)
+        buckets = limits.Buckets(options.requests_per_second)
+        guarded = guard.Guard(limits.Bodies(self.app, options), self.access, self.table, buckets)
+        self._asgi: ASGIApp = envelope.Envelope(limits.Limits(guarded, options))
+
+    def _build(self, routes: Sequence[routing.Routes]) -> FastAPI:
+        """No documentation pages and no slashes added to paths: what is not in the table is not there."""
+        made = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+        made.state.access = self.access
+        made.state.tenants = self.tenants
+        for group in routes:
+            self.table.install(made, group, public=PUBLIC_ROUTES)
+        made.add_exception_handler(errors.OstinatoError, problems.on_error)
+        made.add_exception_handler(RequestValidationError, problems.on_invalid)
+        made.add_exception_handler(HTTPException, problems.on_http)
+        made.add_exception_handler(Exception, problems.on_unexpected)
+        return made
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._asgi(scope, receive, send)
+
+    async def __aenter__(self) -> Server:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.resources.aclose()
+        await self.access.close()
+        await self.tenants.close()
+
+
+async def check_bind(home: app.Ostinato, host: str) -> None:
+    """Refuse to let everybody in by accident."""
+    if not access.is_loopback(host) and not await home.engine.store.any_key():
+        raise errors.UnsafeBind(
+            f"{host} can be reached from other machines and there is no key yet, so anybody could do anything: make "
+            "one with `ostinato keys create --scopes admin`, or listen on 127.0.0.1"
+        )
+
+
+class Listener:
+    """Listens on an address and serves an application there until it is told to stop."""
+
+    def __init__(self, server: Server) -> None:
+        options = server.options
+        self._socket = _bind(options.host, options.port)
+        host, port = self._socket.getsockname()[:2]
+        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self._uvicorn = _Uvicorn(
+            uvicorn.Config(
+                server,
+                http="httptools",
+                ws="websockets-sansio",
+                loop="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                ws_max_size=256 * 1024,
+                ws_ping_interval=20.0,
+                timeout_graceful_shutdown=options.shutdown_seconds,
+            )
+        )
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Come back when requests are answered."""
+        self._serving = asyncio.create_task(self._uvicorn.serve(sockets=[self._socket]), name="ostinato-server")
+        while not self._uvicorn.started and not self._serving.done():
+            await asyncio.sleep(0.005)
+        if self._serving.done():
+            self._serving.result()
+
+    async def stop(self) -> None:
+        """Take no new requests, finish those that run, then come back."""
+        self._uvicorn.should_exit = True
+        if self._serving is not None:
+            await self._serving
+        self._socket.close()
+
+
+class _Uvicorn(uvicorn.Server):
+    """Signals are for whoever started the server, which has more to stop than this."""
+
+    @contextlib.contextmanager
+    def capture_signals(self):  # pyright: ignore[reportIncompatibleMethodOverride]
+        yield
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "the address is not understood"
+        raise errors.NotPossible(f"cannot listen on {host}:{port}: {reason}", host=host, port=port) from None
+    return made

@@ -1,0 +1,72 @@
+"""`ostinato server`: the HTTP API, and the loops that keep jobs going."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+import typer
+
+from ostinato.cli import output
+from ostinato.cli.settings import Settings, command
+
+
+def register(root: typer.Typer) -> None:
+    command(root, "server", fast_loop=True)(server)
+
+
+async def server(
+    settings: Settings,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="The port; 0 takes a free one.", min=0, max=65_535)] = 8080,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option("--allowed-host", help="A name under which it is reached; may be repeated.")
+    ] = None,
+    allowed_origin: Annotated[
+        list[str] | None,
+        typer.Option("--allowed-origin", help="An origin whose pages may write; may be repeated."),
+    ] = None,
+    max_body_bytes: Annotated[int, typer.Option("--max-body-bytes", help="The largest request.", min=1)] = 1024 * 1024,
+    requests_per_second: Annotated[
+        float, typer.Option("--requests-per-second", help="For each key.", min=0.001)
+    ] = 100.0,
+) -> None:
+    """Serve the HTTP API until stopped.
+
+    Without any key it serves this machine only. Other addresses need a key to exist: `ostinato keys create`."""
+    from ostinato import app as app_
+    from ostinato import options as options_
+    from ostinato.api import server as server_
+    from ostinato.api import settings as api_settings
+    from ostinato.cli import session
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    options = api_settings.ServerOptions(
+        host=host,
+        port=port,
+        allowed_hosts=tuple(allowed_host or ()),
+        allowed_origins=tuple(allowed_origin or ()),
+        max_body_bytes=max_body_bytes,
+        requests_per_second=requests_per_second,
+    )
+    home = app_.Ostinato(settings.url, options=options_.EngineOptions(work=False))
+    session.configure(home, settings)
+    async with home:
+        await server_.check_bind(home, host)
+        async with server_.Server(home, options) as made:
+            listener = server_.Listener(made)
+            await listener.start()
+            _say(settings, "ready", f"ready: {listener.address}, {session.shown_url(home.url)}", listener.address)
+            if not await home.engine.store.any_key():
+                output.note("no key exists, so everybody on this machine may do everything: see `ostinato keys create`")
+            ended = await session.told_to_stop()
+            _say(settings, "stopping", f"{ended.name}: finishing what was asked", listener.address)
+            await listener.stop()
+    _say(settings, "stopped", "stopped", listener.address)
+
+
+def _say(settings: Settings, state: str, text: str, address: str) -> None:
+    if settings.json:
+        output.json_line({"server": state, "address": address})
+    else:
+        output.say(text)

@@ -1,0 +1,47 @@
+"""The lines with `curl` in the documents do what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from tests.api.test_server import ROOT, run, serving, start
+
+APP = """
+from ostinato import Ostinato
+app = Ostinato()
+
+@app.function
+async def charge(amount=0):
+    return amount
+
+@app.function
+async def ship():
+    return "shipped"
+"""
+
+
+def test_every_curl_line_runs(url: str, tmp_path: Path) -> None:
+    lines = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/reference/http.md").read_text(), re.DOTALL)
+    assert len(lines) > 6
+    (tmp_path / "shop.py").write_text(APP)
+    key = run(url, "keys", "create", "--scopes", "jobs:read,jobs:write").split()[0]
+    with serving(url) as (_, address):
+        worker = start(url, "worker", f"{tmp_path}/shop.py:app")
+        try:
+            assert worker.stdout is not None
+            assert worker.stdout.readline().startswith("ready")
+            for line in lines:
+                environment = os.environ | {"SERVER": address, "KEY": key}
+                script = line.replace("curl -sS", "curl -sS --fail-with-body")
+                done = subprocess.run(
+                    ["bash", "-c", script], env=environment, capture_output=True, text=True, check=False
+                )
+                assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+                assert json.loads(done.stdout)
+        finally:
+            worker.terminate()
+            worker.communicate(timeout=30)

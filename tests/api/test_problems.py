@@ -1,0 +1,126 @@
+"""Errors say what is wrong, under a stable code, and nothing about the inside."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from ostinato import errors
+from ostinato.api import problems, routing
+from ostinato.core import scopes
+from tests.api import support
+from tests.api.support import Site, problem
+from tests.engine.support import job, task
+
+
+@pytest.fixture
+def url(sqlite_url: str) -> str:
+    """Errors do not depend on the database, but for those that other tests see on both."""
+    return sqlite_url
+
+
+async def test_a_path_that_is_not_there(site: Site) -> None:
+    problem(await site.client().get("/v1/nothing"), 404, "route_not_found")
+    problem(await site.client().get("/v1/jobs/"), 404, "route_not_found")
+
+
+async def test_a_method_that_is_not_there(site: Site) -> None:
+    answer = await site.client().delete("/v1/jobs")
+    problem(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"]
+
+
+async def test_a_job_that_is_not_there(site: Site) -> None:
+    assert problem(await site.client().get("/v1/jobs/gone"), 404, "job_not_found")["jobId"] == "gone"
+
+
+async def test_errors_name_their_fields(site: Site) -> None:
+    client = site.client()
+    found = problem(await client.post("/v1/jobs", json=job(task("a", after="b"))), 422, "unknown_dependency")
+    assert (found["taskId"], found["dependency"]) == ("a", "b")
+    circle = problem(await client.post("/v1/plans", json=job(task("a", after="b"), task("b", after="a"))), 422, "cycle")
+    assert set(circle["cycle"]) == {"a", "b"}
+    found = problem(
+        await client.post("/v1/jobs", json={"tasks": [{"taskId": 7, "name": "echo"}]}), 422, "invalid_input"
+    )
+    assert found["field"] == "tasks[0].taskId"
+    found = problem(await client.post("/v1/jobs", json=support.ONE | {"tennant": "x"}), 422, "invalid_input")
+    assert "tennant" in found["detail"]
+    found = problem(await client.get("/v1/jobs?limit=0"), 422, "invalid_input")
+    assert found["field"] == "limit"
+    found = problem(await client.get("/v1/jobs?cursor=bm9uc2Vuc2U"), 422, "invalid_input")
+    assert found["field"] == "cursor"
+    found = problem(await client.get("/v1/jobs?colour=red"), 422, "invalid_input")
+    assert found["field"] == "colour"
+    problem(await client.get("/v1/jobs/-bad-"), 422, "invalid_input")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"tasks": NaN}', b'"\\ud800"'])
+async def test_what_is_not_json(site: Site, body: bytes) -> None:
+    answer = await site.client().post("/v1/jobs", content=body, headers={"Content-Type": "application/json"})
+    problem(answer, 400, "malformed_body")
+
+
+async def test_what_cannot_be_done_now(site: Site) -> None:
+    client = site.client()
+    job_id = await support.submitted(client)
+    await support.ended(client, job_id)
+    problem(await client.post(f"/v1/jobs/{job_id}/resume"), 409, "not_possible")
+    problem(await client.post(f"/v1/jobs/{job_id}/tasks", json={"tasks": [task("b")]}), 409, "job_ended")
+    assert problem(await client.post(f"/v1/jobs/{job_id}/tasks/a/retry"), 409, "not_possible")["state"] == "completed"
+
+
+async def test_what_nobody_foresaw_says_nothing_and_is_logged(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    made = routing.Routes()
+
+    @made("GET", "/v1/broken", scope=scopes.JOBS_READ)
+    async def broken() -> dict[str, str]:
+        raise RuntimeError("SELECT secret FROM /etc/passwd")
+
+    async with support.opened(url, more=[made]) as site:
+        with caplog.at_level(logging.ERROR, "ostinato"):
+            answer = await site.client().get("/v1/broken")
+        found = problem(answer, 500, "internal")
+        assert "secret" not in answer.text
+        assert set(found) == {"type", "title", "status", "code", "detail", "requestId"}
+        (record,) = caplog.records
+        assert found["requestId"] in record.getMessage()
+        assert "secret" in str(record.exc_info)
+
+
+async def test_trouble_with_the_database_says_nothing_of_it(url: str) -> None:
+    made = routing.Routes()
+
+    @made("GET", "/v1/broken", scope=scopes.JOBS_READ)
+    async def broken() -> dict[str, str]:
+        raise errors.DatabaseUnavailable("connection to 10.1.2.3 failed", path="/var/lib/x.db")
+
+    async with support.opened(url, more=[made]) as site:
+        answer = await site.client().get("/v1/broken")
+        problem(answer, 503, "database_unavailable")
+        assert "10.1.2.3" not in answer.text
+        assert "/var" not in answer.text
+
+
+def test_every_error_has_a_status_and_a_code_of_its_own() -> None:
+    found = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.OstinatoError)
+    ]
+    codes = [kind.code for kind in found]
+    assert len(set(codes)) == len(codes)
+    assert all(kind.__doc__ for kind in found)
+    mapped = {kind.code: problems.status_of(kind.__new__(kind)) for kind in found}
+    assert mapped["cycle"] == 422
+    assert mapped["lease_lost"] == 409
+    assert mapped["task_not_found"] == 404
+    assert mapped["payload_too_large"] == 413
+    assert mapped["schema_too_new"] == 503
+
+
+async def test_a_server_is_ready_when_its_database_is(site: Site) -> None:
+    client = site.client()
+    assert (await client.get("/readyz")).json() == {"status": "ready"}
+    await site.home.engine.db.close()
+    assert (await client.get("/healthz")).json() == {"status": "ok"}
+    assert (await client.get("/readyz")).status_code == 503

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast, overload
 import uuid_utils
 
 from ostinato import builder, errors, functions, options, views
-from ostinato.core import codec, commands, graph, states
+from ostinato.core import codec, commands, graph, states, why
 from ostinato.core.retry import Retry
 from ostinato.engine import engine
 from ostinato.store import connect, reads, stream
@@ -267,6 +267,10 @@ class Job:
     async def task(self, task_id: str) -> views.TaskDetail:
         """One task with its attempts and steps."""
         return await views.task_detail(self._app.engine.store, self._app.tenant, self.job_id, task_id)
+
+    async def why(self, task_id: str) -> why.Why:
+        """Why a task is not running (or that it is, or how it ended): a code, a sentence and the details."""
+        return why.explain(await self._app.engine.store.facts(self._app.tenant, self.job_id, task_id))
 
     async def events(self, *, task_id: str | None = None, after: int = 0, most: int = 1000) -> list[views.EventView]:
         """The stream of this job, from a sequence number on."""

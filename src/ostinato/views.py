@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, events, ledger, rows, states
+from ostinato.core import codec, events, ledger, moments, rows, states
 from ostinato.store import store as store_
 
 
@@ -84,11 +84,7 @@ class EventView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def moment(micros: int | None) -> datetime.datetime | None:
-    return None if micros is None else _moment(micros)
-
-
-def _moment(micros: int) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(micros / 1e6, datetime.UTC)
+    return None if micros is None else moments.moment(micros)
 
 
 def job_view(row: rows.Job) -> JobView:
@@ -100,7 +96,7 @@ def job_view(row: rows.Job) -> JobView:
         request_id=row.request_id,
         correlation_id=row.correlation_id,
         tags=codec.decode(row.tags),
-        created_at=_moment(row.created_at),
+        created_at=moments.moment(row.created_at),
         finished_at=moment(row.finished_at),
         failure_detected_at=moment(row.failure_detected_at),
         deadline_at=moment(row.deadline_at),
@@ -132,7 +128,7 @@ def event_view(event: events.Event, correlation_id: str) -> EventView:
         job_id=event.job_id,
         seq=event.seq,
         type=event.type,
-        at=_moment(event.at),
+        at=moments.moment(event.at),
         task_id=event.task_id,
         attempt=event.attempt,
         correlation_id=correlation_id,
@@ -155,7 +151,7 @@ async def task_detail(target: store_.Store, tenant: str, job_id: str, task_id: s
         input=codec.decode(await target.payload(tenant, job_id, row.input)),
         output=None if row.output is None else codec.decode(await target.payload(tenant, job_id, row.output)),
         attempts=attempts(stream),
-        steps=[StepView(key, codec.decode(output), _moment(at)) for key, output, at in steps],
+        steps=[StepView(key, codec.decode(output), moments.moment(at)) for key, output, at in steps],
         waits_for=waits_for,
     )
 
@@ -169,14 +165,14 @@ def attempts(stream: Sequence[events.Event]) -> list[AttemptView]:
             continue
         if event.type == events.TASK_PROCESSING and attempt not in found:
             key = f"{event.job_id}:{event.task_id}:{attempt}"
-            found[attempt] = AttemptView(key, attempt, "processing", _moment(event.at), None, None)
+            found[attempt] = AttemptView(key, attempt, "processing", moments.moment(event.at), None, None)
         elif event.type == events.TASK_RELEASED:
             found.pop(attempt + 1, None)
         elif attempt in found and event.type in events.ATTEMPT_ENDS:
             error = codec.decode(event.data).get("error")
             outcome = events.ATTEMPT_ENDS[event.type]
             started = found[attempt].started_at
-            found[attempt] = AttemptView(found[attempt].key, attempt, outcome, started, _moment(event.at), error)
+            found[attempt] = AttemptView(found[attempt].key, attempt, outcome, started, moments.moment(event.at), error)
     return list(found.values())
 
 

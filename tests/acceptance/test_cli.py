@@ -324,6 +324,16 @@ def test_a_task_is_shown_with_its_attempts_and_steps(shell: Shell) -> None:
     assert [attempt["key"] for attempt in shown["attempts"]] == ["broken-1:bad:1", "broken-1:bad:2"]
 
 
+def test_a_task_says_why_it_is_not_running(shell: Shell) -> None:
+    assert shell.run("tasks", "why", "broken-1", "C").startswith(
+        "dependency: It stays blocked, because it depends on 'bad'"
+    )
+    answer = shell.json("tasks", "why", "broken-1", "C")
+    assert answer["code"] == "dependency"
+    assert answer["details"]["dependencies"] == [{"taskId": "bad", "state": "failed"}]
+    assert shell.json("tasks", "why", "broken-1", "none", code=3)["error"]["code"] == "task_not_found"
+
+
 def test_single_tasks_are_retried_skipped_and_cancelled(shell: Shell) -> None:
     tasks = [{"taskId": name, "name": "approve"} for name in ("one", "two")]
     job_id = shell.submit({"tasks": [*tasks, {"taskId": "last", "name": "approve", "dependsOn": ["one", "two"]}]})

@@ -1,4 +1,4 @@
-"""`ostinato tasks`: look at one task of a job, and retry, skip or cancel it."""
+"""`ostinato tasks`: look at one task of a job, ask why it is not running, and retry, skip or cancel it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ostinato import views
 
-group = typer.Typer(help="Show, retry, skip and cancel single tasks.", no_args_is_help=True)
+group = typer.Typer(help="Show, explain, retry, skip and cancel single tasks.", no_args_is_help=True)
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task.", show_default=False)]
 
@@ -32,6 +32,19 @@ async def show(settings: Settings, job_id: JobId, task_id: TaskId) -> None:
         output.document(detail)
     else:
         show_detail(detail, now)
+
+
+@command(group, "why")
+async def why(settings: Settings, job_id: JobId, task_id: TaskId) -> None:
+    """Say why a task is not running: what it waits for, or how it ended."""
+    from ostinato.cli import session
+
+    async with session.opened(settings) as app:
+        answer = await (await app.job(job_id)).why(task_id)
+    if settings.json:
+        output.document(answer)
+    else:
+        output.say(f"{answer.code}: {answer.sentence}")
 
 
 def show_detail(detail: views.TaskDetail, now: datetime.datetime) -> None:

@@ -72,6 +72,27 @@ class TaskDetail(msgspec.Struct, frozen=True, rename="camel"):
     waits_for: dict[str, Any] | None
 
 
+class DeadLetterDepth(msgspec.Struct, frozen=True, rename="camel"):
+    """How many tasks have failed for good, and whether these are more than the threshold."""
+
+    depth: int
+    threshold: int
+    alarm: bool
+
+
+class LetterKey(msgspec.Struct, frozen=True, rename="camel"):
+    job_id: str
+    task_id: str
+
+
+class Redriven(msgspec.Struct, frozen=True, rename="camel"):
+    """What runs again (with `dry_run`: would): how many, and the first of them."""
+
+    dry_run: bool
+    count: int
+    letters: list[LetterKey]
+
+
 class EventView(msgspec.Struct, frozen=True, rename="camel"):
     job_id: str
     seq: int

@@ -34,7 +34,7 @@ PESSIMISM = 50
 """How many transactions lock before they read after one that did not was overtaken."""
 
 # Every statement goes through an index, however empty the statistics say that a new table is.
-_SETTINGS = {
+SETTINGS = {
     "application_name": "ostinato",
     "synchronous_commit": "on",
     "jit": "off",
@@ -214,7 +214,7 @@ class PostgresDatabase:
             raise errors.NotRunning()
         return await asyncpg.connect(
             self.url,
-            server_settings=_SETTINGS,
+            server_settings=SETTINGS,
             timeout=CONNECT_SECONDS,
             command_timeout=STATEMENT_SECONDS,
             target_session_attrs=SessionAttribute.read_write,

@@ -92,6 +92,8 @@ class RetryTasks(msgspec.Struct, gc=False):
     task_ids: Sequence[str]
     inputs: Mapping[str, bytes] = {}
     actor: str | None = None
+    only_failed: bool = False
+    """Refuse what is not, or no longer, a dead letter."""
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.whole_job(self.job_id)
@@ -100,6 +102,12 @@ class RetryTasks(msgspec.Struct, gc=False):
         job = book.job(self.job_id)
         tasks = [book.task((self.job_id, task_id)) for task_id in dict.fromkeys(self.task_ids)]
         for task in tasks:
+            if self.only_failed and task.state != states.FAILED:
+                raise errors.NotPossible(
+                    f"task {task.task_id!r} of job {self.job_id!r} is {task.state}, not a dead letter",
+                    taskId=task.task_id,
+                    state=task.state,
+                )
             if task.state == states.WAITING and not task.resuming:
                 continue  # a retry that is due later is made due now
             if task.state not in (states.FAILED, states.CANCELLED, states.SKIPPED):

@@ -69,8 +69,16 @@ def show_detail(detail: views.TaskDetail, now: datetime.datetime) -> None:
         _show_attempts(detail, now)
     if detail.steps:
         output.say("")
-        steps = [[step.key, output.short(step.output), output.ago(step.recorded_at, now)] for step in detail.steps]
+        steps = [[step.key, _output(step), output.ago(step.recorded_at, now)] for step in detail.steps]
         output.table(["step", "output", "recorded"], steps, none="")
+        if detail.more_steps:
+            output.note(f"only the first {len(detail.steps):,} steps are shown")
+
+
+def _output(step: views.StepView) -> str:
+    if step.output is None and step.size > len("null"):
+        return f"{step.size:,} bytes"
+    return output.short(step.output)
 
 
 def _show_attempts(detail: views.TaskDetail, now: datetime.datetime) -> None:
@@ -80,11 +88,12 @@ def _show_attempts(detail: views.TaskDetail, now: datetime.datetime) -> None:
             output.state(a.outcome),
             output.ago(a.started_at, now),
             output.took(a.started_at, a.ended_at, now),
+            a.worker or "",
             output.reason(a.error),
         ]
         for a in detail.attempts
     ]
-    output.table(["attempt", "outcome", "started", "took", "error"], lines, none="")
+    output.table(["attempt", "outcome", "started", "took", "worker", "error"], lines, none="")
 
 
 def _waits_for(waiting: dict[str, Any] | None, now: datetime.datetime) -> str:

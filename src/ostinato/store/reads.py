@@ -52,13 +52,6 @@ class Reads:
 
         return await self.db.read(script, snapshot=False)
 
-    async def dependencies(self, tenant: str, job_id: str, task_id: str) -> list[str]:
-        def script() -> database.Script[list[str]]:
-            found = yield fetch("read_dependencies", tenant=tenant, job_id=job_id, task_id=task_id)
-            return [row[0] for row in found]
-
-        return await self.db.read(script, snapshot=False)
-
     async def edges(self, tenant: str, job_id: str) -> list[tuple[str, str]]:
         def script() -> database.Script[list[tuple[str, str]]]:
             found = yield fetch("read_edges", tenant=tenant, job_id=job_id)

@@ -12,7 +12,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import codec, commands, ledger, needs, pages, rows, states
-from ostinato.store import database, facts, fleet, lists, reads, stream
+from ostinato.store import database, facts, fleet, lists, reads, stories, stream
 from ostinato.store.database import fetch
 
 _new_task = operator.attrgetter(
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
     events: int
 
 
-class Store(reads.Reads, lists.Lists, stream.Stream, facts.FactFinding, fleet.Fleet):
+class Store(reads.Reads, lists.Lists, stories.Stories, stream.Stream, facts.FactFinding, fleet.Fleet):
     def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
         self.db = db
         self._spill_bytes = spill_bytes

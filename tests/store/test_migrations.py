@@ -26,11 +26,19 @@ INSERT INTO task (
     {false}, {false}, CAST('{"type":"ValueError","message":"no"}' AS {bytes}), 1
 );
 INSERT INTO dead_letter (tenant, job_id, task_id, name, failed_at) VALUES ('default', 'old', 'a', 'break', 7);
+INSERT INTO task (
+    tenant, job_id, task_id, position, name, queue, priority, policy, optional, dependencies, input, state, attempt,
+    attempt_base, crashes, open_dependencies, resuming, skipped_by_dependency, error, max_attempts
+)
+SELECT tenant, job_id, 'sealed', 1, name, queue, priority, policy, optional, dependencies, input, state, attempt,
+    attempt_base, crashes, open_dependencies, resuming, skipped_by_dependency, CAST('not JSON' AS {bytes}), max_attempts
+FROM task;
+INSERT INTO dead_letter (tenant, job_id, task_id, name, failed_at) VALUES ('default', 'old', 'sealed', 'break', 8);
 """
 
 
 async def build_first(url: str) -> None:
-    """The database as the first migration left it, with a job that failed."""
+    """The database as the first migration left it, with a job that failed. One of its errors cannot be read."""
     lite = url.startswith("sqlite")
     first = migrate.migrations("sqlite" if lite else "postgres")[0].sql
     fill = FIRST.replace("{bytes}", "BLOB" if lite else "bytea").replace("{false}", "0" if lite else "false")
@@ -63,5 +71,6 @@ async def test_jobs_and_dead_letters_of_before_are_found_by_what_is_indexed_now(
             assert [job.job_id for job in await target.jobs("default", filters.JobFilter(tag=tag))] == found
         letters = await target.dead_letters("default", filters.DeadLetterFilter(error_type="ValueError"))
         assert [letter.task_id for letter in letters] == ["a"]
+        assert await target.count_dead_letters("default") == 2
     finally:
         await database.close()

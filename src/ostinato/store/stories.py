@@ -74,9 +74,10 @@ def _events(tenant: str, job_id: str, task_id: str) -> database.Script[list[even
 def _steps(tenant: str, job_id: str, task_id: str) -> database.Script[list[StoredStep]]:
     steps: list[StoredStep] = []
     found = yield fetch("list_steps", tenant=tenant, job_id=job_id, task_id=task_id, most=MOST_STEPS + 1)
-    for key, output, recorded_at, blob_size in found:
-        if output[:1] == ledger.BLOB_MARK:
-            steps.append(StoredStep(key, recorded_at, blob_size or 0, None))
-        else:
+    for key, output, recorded_at in found:
+        if output[:1] != ledger.BLOB_MARK:
             steps.append(StoredStep(key, recorded_at, len(output), output))
+            continue
+        sizes = yield fetch("read_blob_size", tenant=tenant, job_id=job_id, digest=output[1:])
+        steps.append(StoredStep(key, recorded_at, sizes[0][0] if sizes else 0, None))
     return steps

@@ -65,13 +65,15 @@ WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id
 ORDER BY recorded_at, key;
 
 -- name: list_steps
--- The first finished steps of a task; for one whose output is a blob (a mark and its digest), the size of that.
-SELECT s.key, s.output, s.recorded_at, length(b.data)
-FROM step s
-LEFT JOIN blob b ON b.tenant = s.tenant AND b.job_id = s.job_id AND b.digest = substr(s.output, 2)
-WHERE s.tenant = :tenant AND s.job_id = :job_id AND s.task_id = :task_id
-ORDER BY s.recorded_at, s.key
+-- The first finished steps of a task.
+SELECT key, output, recorded_at FROM step
+WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id
+ORDER BY recorded_at, key
 LIMIT :most;
+
+-- name: read_blob_size
+-- How large a large payload is.
+SELECT length(data) FROM blob WHERE tenant = :tenant AND job_id = :job_id AND digest = :digest;
 
 -- name: read_blob
 -- A large payload.

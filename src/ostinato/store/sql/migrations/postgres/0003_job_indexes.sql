@@ -24,7 +24,9 @@ SELECT j.tenant, j.job_id, t.key, t.value, j.created_at
 FROM job j, jsonb_each_text(convert_from(j.tags, 'UTF8')::jsonb) t;
 
 ALTER TABLE dead_letter ADD COLUMN error_type text COLLATE "C" NOT NULL DEFAULT '';
-UPDATE dead_letter d SET error_type = COALESCE(substr(convert_from(t.error, 'UTF8')::jsonb ->> 'type', 1, 200), '')
+-- (An error that is no plain JSON is encrypted: its type stays unknown.)
+UPDATE dead_letter d SET error_type = CASE WHEN substr(t.error, 1, 1) = '{'::bytea
+    THEN COALESCE(substr(convert_from(t.error, 'UTF8')::jsonb ->> 'type', 1, 200), '') ELSE '' END
 FROM task t WHERE t.tenant = d.tenant AND t.job_id = d.job_id AND t.task_id = d.task_id;
 CREATE INDEX dead_letter_name ON dead_letter (tenant, name, failed_at, job_id, task_id) WHERE name <> '';
 CREATE INDEX dead_letter_error ON dead_letter (tenant, error_type, failed_at, job_id, task_id) WHERE error_type <> '';

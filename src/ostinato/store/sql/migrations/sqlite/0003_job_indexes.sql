@@ -23,8 +23,10 @@ INSERT INTO job_tag (tenant, job_id, key, value, created_at)
 SELECT j.tenant, j.job_id, t.key, t.value, j.created_at FROM job j, json_each(CAST(j.tags AS TEXT)) t;
 
 ALTER TABLE dead_letter ADD COLUMN error_type TEXT NOT NULL DEFAULT '';
+-- (An error that is no plain JSON is encrypted: its type stays unknown.)
 UPDATE dead_letter SET error_type = COALESCE((
     SELECT substr(CAST(t.error AS TEXT) ->> '$.type', 1, 200) FROM task t
-    WHERE t.tenant = dead_letter.tenant AND t.job_id = dead_letter.job_id AND t.task_id = dead_letter.task_id), '');
+    WHERE t.tenant = dead_letter.tenant AND t.job_id = dead_letter.job_id AND t.task_id = dead_letter.task_id
+        AND substr(t.error, 1, 1) = CAST('{' AS BLOB)), '');
 CREATE INDEX dead_letter_name ON dead_letter (tenant, name, failed_at, job_id, task_id) WHERE name <> '';
 CREATE INDEX dead_letter_error ON dead_letter (tenant, error_type, failed_at, job_id, task_id) WHERE error_type <> '';

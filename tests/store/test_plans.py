@@ -23,25 +23,26 @@ INDEXES = {
     "find_dead_letters_by_error_type": "dead_letter_error",
     "find_dead_letters_by_job": "dead_letter_pkey",
     "count_ahead": "ready_pkey",
+    "finished_jobs": "job_finished",
 }
 SORTS = {"find_dead_letters_by_job"}
 """A job has few of them, as a rule."""
 
 FILL = """
 INSERT INTO job (
-    tenant, job_id, name, state, priority, request_id, correlation_id, tags, cascades, created_at, last_seq, total,
-    blocked, active, completed, failed, tolerated, skipped, cancelled
+    tenant, job_id, name, state, priority, request_id, correlation_id, tags, cascades, created_at, finished_at,
+    last_seq, total, blocked, active, completed, failed, tolerated, skipped, cancelled
 )
-SELECT 'default', 'job-' || n, 'name-' || n % 20, CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'completed' END, 0,
-    CASE WHEN n % 2 = 0 THEN 'request-' || n END, CASE WHEN n % 2 = 0 THEN 'order-' || n / 10 ELSE 'job-' || n END,
-    CAST('{}' AS {bytes}), {false}, n, 1, 1, 0, 0, 1, 0, 0, 0, 0
+SELECT 'default', 'job-' || n, 'name-' || (n % 20), CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'completed' END, 0,
+    CASE WHEN n % 2 = 0 THEN 'request-' || n END, CASE WHEN n % 2 = 0 THEN 'order-' || (n / 10) ELSE 'job-' || n END,
+    CAST('{}' AS {bytes}), {false}, n, n + 1, 1, 1, 0, 0, 1, 0, 0, 0, 0
 FROM numbers;
 INSERT INTO job_tag (tenant, job_id, key, value, created_at)
-SELECT 'default', 'job-' || n, 'key-' || n % 3, 'value-' || n % 100, n FROM numbers WHERE n % 5 = 0;
+SELECT 'default', 'job-' || n, 'key-' || (n % 3), 'value-' || (n % 100), n FROM numbers WHERE n % 5 = 0;
 INSERT INTO dead_letter (tenant, job_id, task_id, name, failed_at, error_type)
-SELECT 'default', 'job-' || n, 'task', 'name-' || n % 20, n, 'Error' || n % 7 FROM numbers;
+SELECT 'default', 'job-' || n, 'task', 'name-' || (n % 20), n, 'Error' || (n % 7) FROM numbers;
 INSERT INTO ready (tenant, queue, name, rank, ready_at, job_id, task_id)
-SELECT 'default', 'default', 'name-' || n % 20, 0, n, 'job-' || n, 'task' FROM numbers;
+SELECT 'default', 'default', 'name-' || (n % 20), 0, n, 'job-' || n, 'task' FROM numbers;
 """
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, Unpack, cast, overload
 
 import uuid_utils
 
-from ostinato import builder, errors, functions, options, views
-from ostinato.core import codec, commands, graph, states
+from ostinato import builder, errors, functions, options, redriving, views
+from ostinato.core import codec, commands, filters, graph, why
 from ostinato.core.retry import Retry
 from ostinato.engine import engine
-from ostinato.store import connect, reads, stream
+from ostinato.store import connect, lists, stream
 
 T = TypeVar("T")
 
@@ -182,29 +182,47 @@ class Ostinato:
         return Job(self, job_id)
 
     async def jobs(
-        self, *, most: int = 50, before: Job | tuple[int, str] | None = None, **filters: Any
-    ) -> list[views.JobView]:
-        """Jobs, newest first, by state, name, correlation_id or request_id."""
-        if isinstance(before, Job):
-            row = await self.engine.store.job(self.tenant, before.job_id)
-            before = (row.created_at, row.job_id)
-        if filters.get("state") is not None and filters["state"] not in states.JOB_STATES:
-            raise errors.InvalidInput(f"state must be one of {', '.join(states.JOB_STATES)}", field="state")
-        found = await self.engine.store.jobs(self.tenant, before=before, most=most, **filters)
-        return [views.job_view(row) for row in found]
+        self, *, cursor: str | None = None, most: int = 50, **wanted: Unpack[filters.JobsWanted]
+    ) -> filters.Page[views.JobView]:
+        """Jobs, newest first, by any of the filters; `cursor` is that of the page before."""
+        found = await self.engine.store.jobs(self.tenant, filters.job_filter(**wanted), cursor=cursor, most=most)
+        return filters.Page([views.job_view(row) for row in found], found.cursor)
 
-    async def dead_letters(self, **filters: Any) -> list[reads.DeadLetter]:
-        """Tasks that failed for good, newest first, by name or job_id."""
-        return await self.engine.store.dead_letters(self.tenant, **filters)
+    async def dead_letters(
+        self, *, cursor: str | None = None, most: int = 50, **wanted: Unpack[filters.DeadLettersWanted]
+    ) -> filters.Page[lists.DeadLetter]:
+        """Tasks that failed for good, newest first, by any of the filters; `cursor` is that of the page before."""
+        chosen = filters.dead_letter_filter(**wanted)
+        return await self.engine.store.dead_letters(self.tenant, chosen, cursor=cursor, most=most)
 
-    async def redrive(self, letters: Sequence[tuple[str, str]], *, actor: str | None = None) -> int:
-        """Run dead letters, given as (job id, task id), again: same policy, same history, all their attempts."""
-        by_job: dict[str, list[str]] = {}
-        for job_id, task_id in letters:
-            by_job.setdefault(job_id, []).append(task_id)
-        batch = [commands.RetryTasks(job_id, task_ids, actor=actor) for job_id, task_ids in by_job.items()]
-        answers = await asyncio.gather(*[self.engine.execute(command) for command in batch])
-        return sum(len(answer) for answer in answers)
+    async def dead_letter(self, job_id: str, task_id: str) -> lists.DeadLetter | None:
+        """One dead letter, if the task is one."""
+        return await self.engine.store.dead_letter(self.tenant, job_id, task_id)
+
+    async def dead_letter_depth(self) -> views.DeadLetterDepth:
+        """How many dead letters there are, and whether that is more than `EngineOptions.dead_letter_alarm`."""
+        depth = await self.engine.store.count_dead_letters(self.tenant)
+        threshold = self.options.dead_letter_alarm
+        return views.DeadLetterDepth(depth, threshold, depth > threshold)
+
+    async def redrive(
+        self, letters: Sequence[tuple[str, str]], *, dry_run: bool = False, actor: str | None = None
+    ) -> views.Redriven:
+        """Run dead letters, given as (job id, task id), again: same policy, same history, all their attempts.
+
+        One that is no dead letter is refused; a dry run only says which of them are."""
+        if dry_run:
+            return redriving.told(await self.engine.store.are_dead_letters(self.tenant, letters), dry_run=True)
+        return redriving.told(await redriving.redrive(self.engine, letters, actor))
+
+    async def redrive_matching(
+        self, *, dry_run: bool = False, actor: str | None = None, **wanted: Unpack[filters.DeadLettersWanted]
+    ) -> views.Redriven:
+        """Run all dead letters that match the filters again (without any filter: all), or say which these are."""
+        chosen = filters.dead_letter_filter(**wanted)
+        if dry_run:
+            return await redriving.preview(self.engine, chosen)
+        return await redriving.redrive_matching(self.engine, chosen, actor)
 
     async def events(self, *, cursor: str | None = None, most: int = 1000) -> list[stream.FeedEvent]:
         """Events of all jobs in the order of their commits, after a cursor. None is ever skipped."""
@@ -269,6 +287,10 @@ class Job:
     async def task(self, task_id: str) -> views.TaskDetail:
         """One task with its attempts and steps."""
         return await views.task_detail(self._app.engine.store, self._app.tenant, self.job_id, task_id)
+
+    async def why(self, task_id: str) -> why.Why:
+        """Why a task is not running (or that it is, or how it ended): a code, a sentence and the details."""
+        return why.explain(await self._app.engine.store.facts(self._app.tenant, self.job_id, task_id))
 
     async def events(self, *, task_id: str | None = None, after: int = 0, most: int = 1000) -> list[views.EventView]:
         """The stream of this job, from a sequence number on."""

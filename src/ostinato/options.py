@@ -40,6 +40,8 @@ class EngineOptions:
     """How long finished jobs are kept, for tenants that have no setting of their own."""
     prune_every_seconds: float | None = 3600.0
     """How often to remove what is older than that; None never does."""
+    dead_letter_alarm: int = 10
+    """More dead letters of a tenant than this are a reason for alarm."""
     check_functions: bool = True
     """Refuse jobs with functions that no worker has ever registered."""
     work: bool = True
@@ -56,6 +58,7 @@ class EngineOptions:
             ("spill_bytes", 1),
             ("max_tasks", 1),
             ("max_prefetch", 0),
+            ("dead_letter_alarm", 0),
         ):
             value: object = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, events, ledger, rows, states
+from ostinato.core import codec, events, ledger, moments, rows, states
 from ostinato.store import store as store_
 
 
@@ -46,7 +46,7 @@ class TaskView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AttemptView(msgspec.Struct, frozen=True, rename="camel"):
-    """One try; `key` is how history names it, `{job}:{task}:{attempt}`."""
+    """One try; `key` is how history names it, `{job}:{task}:{attempt}`. `worker` is the last one that had it."""
 
     key: str
     attempt: int
@@ -54,12 +54,16 @@ class AttemptView(msgspec.Struct, frozen=True, rename="camel"):
     started_at: datetime.datetime
     ended_at: datetime.datetime | None
     error: Any
+    worker: str | None
 
 
 class StepView(msgspec.Struct, frozen=True, rename="camel"):
+    """A finished step. Large outputs are not shown; `size` is in bytes."""
+
     key: str
     output: Any
     recorded_at: datetime.datetime
+    size: int
 
 
 class TaskDetail(msgspec.Struct, frozen=True, rename="camel"):
@@ -69,7 +73,30 @@ class TaskDetail(msgspec.Struct, frozen=True, rename="camel"):
     output: Any
     attempts: list[AttemptView]
     steps: list[StepView]
+    more_steps: bool
+    """There are more steps than are listed."""
     waits_for: dict[str, Any] | None
+
+
+class DeadLetterDepth(msgspec.Struct, frozen=True, rename="camel"):
+    """How many tasks have failed for good, and whether these are more than the threshold."""
+
+    depth: int
+    threshold: int
+    alarm: bool
+
+
+class LetterKey(msgspec.Struct, frozen=True, rename="camel"):
+    job_id: str
+    task_id: str
+
+
+class Redriven(msgspec.Struct, frozen=True, rename="camel"):
+    """What runs again (with `dry_run`: would): how many, and the first of them."""
+
+    dry_run: bool
+    count: int
+    letters: list[LetterKey]
 
 
 class EventView(msgspec.Struct, frozen=True, rename="camel"):
@@ -84,11 +111,7 @@ class EventView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def moment(micros: int | None) -> datetime.datetime | None:
-    return None if micros is None else _moment(micros)
-
-
-def _moment(micros: int) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(micros / 1e6, datetime.UTC)
+    return None if micros is None else moments.moment(micros)
 
 
 def job_view(row: rows.Job) -> JobView:
@@ -100,7 +123,7 @@ def job_view(row: rows.Job) -> JobView:
         request_id=row.request_id,
         correlation_id=row.correlation_id,
         tags=codec.decode(row.tags),
-        created_at=_moment(row.created_at),
+        created_at=moments.moment(row.created_at),
         finished_at=moment(row.finished_at),
         failure_detected_at=moment(row.failure_detected_at),
         deadline_at=moment(row.deadline_at),
@@ -132,7 +155,7 @@ def event_view(event: events.Event, correlation_id: str) -> EventView:
         job_id=event.job_id,
         seq=event.seq,
         type=event.type,
-        at=_moment(event.at),
+        at=moments.moment(event.at),
         task_id=event.task_id,
         attempt=event.attempt,
         correlation_id=correlation_id,
@@ -141,23 +164,30 @@ def event_view(event: events.Event, correlation_id: str) -> EventView:
 
 
 async def task_detail(target: store_.Store, tenant: str, job_id: str, task_id: str) -> TaskDetail:
-    row = await target.task(tenant, job_id, task_id)
-    stream = await target.events(tenant, job_id, task_id=task_id)
-    steps = await target.steps(tenant, job_id, task_id)
-    timer = await target.timer(tenant, job_id, task_id)
-    waits_for = None
-    if timer is not None:
-        due = moment(timer.due_at)
-        waits_for = {"kind": timer.kind, "name": timer.name or None, "dueAt": None if due is None else due.isoformat()}
+    story = await target.story(tenant, job_id, task_id)
     return TaskDetail(
-        task=task_view(row),
-        depends_on=await target.dependencies(tenant, job_id, task_id),
-        input=codec.decode(await target.payload(tenant, job_id, row.input)),
-        output=None if row.output is None else codec.decode(await target.payload(tenant, job_id, row.output)),
-        attempts=attempts(stream),
-        steps=[StepView(key, codec.decode(output), _moment(at)) for key, output, at in steps],
-        waits_for=waits_for,
+        task=task_view(story.task),
+        depends_on=story.dependencies,
+        input=codec.decode(story.input),
+        output=None if story.output is None else codec.decode(story.output),
+        attempts=attempts(story.events),
+        steps=[
+            StepView(
+                step.key,
+                None if step.output is None else codec.decode(step.output),
+                moments.moment(step.recorded_at),
+                step.size,
+            )
+            for step in story.steps
+        ],
+        more_steps=story.more_steps,
+        waits_for=None if story.timer is None else _waits_for(story.timer),
     )
+
+
+def _waits_for(timer: rows.Timer) -> dict[str, Any]:
+    due = moment(timer.due_at)
+    return {"kind": timer.kind, "name": timer.name or None, "dueAt": None if due is None else due.isoformat()}
 
 
 def attempts(stream: Sequence[events.Event]) -> list[AttemptView]:
@@ -167,17 +197,26 @@ def attempts(stream: Sequence[events.Event]) -> list[AttemptView]:
         attempt = event.attempt
         if attempt is None:
             continue
-        if event.type == events.TASK_PROCESSING and attempt not in found:
-            key = f"{event.job_id}:{event.task_id}:{attempt}"
-            found[attempt] = AttemptView(key, attempt, "processing", _moment(event.at), None, None)
+        if event.type == events.TASK_PROCESSING:
+            found[attempt] = _started(event, attempt, found.get(attempt))
         elif event.type == events.TASK_RELEASED:
             found.pop(attempt + 1, None)
         elif attempt in found and event.type in events.ATTEMPT_ENDS:
-            error = codec.decode(event.data).get("error")
-            outcome = events.ATTEMPT_ENDS[event.type]
-            started = found[attempt].started_at
-            found[attempt] = AttemptView(found[attempt].key, attempt, outcome, started, _moment(event.at), error)
+            found[attempt] = msgspec.structs.replace(
+                found[attempt],
+                outcome=events.ATTEMPT_ENDS[event.type],
+                ended_at=moments.moment(event.at),
+                error=codec.decode(event.data).get("error"),
+            )
     return list(found.values())
+
+
+def _started(event: events.Event, attempt: int, before: AttemptView | None) -> AttemptView:
+    worker = codec.decode(event.data).get("worker")
+    if before is not None:
+        return msgspec.structs.replace(before, worker=worker)
+    key = f"{event.job_id}:{event.task_id}:{attempt}"
+    return AttemptView(key, attempt, "processing", moments.moment(event.at), None, None, worker)
 
 
 def job_error(row: rows.Job, failures: Sequence[tuple[str, str, Any]]) -> errors.JobFailed:

@@ -214,8 +214,18 @@ def test_jobs_are_listed(shell: Shell) -> None:
     listed = shell.json("jobs", "ls", "--state", "failed", "--limit", "50")["jobs"]
     assert "broken-1" in [job["jobId"] for job in listed]
     assert {job["state"] for job in listed} == {"failed"}
-    assert shell.json("jobs", "ls", "--before", "fine-1")["jobs"] == []
+    page = shell.json("jobs", "ls", "--limit", "1", "--request-id", "req-1")
+    assert "fine-1" in [job["jobId"] for job in [*page["jobs"], *rest_of(shell, page["cursor"])]]
+    assert shell.json("jobs", "ls", "--tag", "team=none")["jobs"] == []
+    assert shell.json("jobs", "ls", "--until", "2020-01-01")["jobs"] == []
+    assert shell.json("jobs", "ls", "--since", "soon", code=2)["error"]["field"] == "--since"
     assert shell.run("jobs", "ls", "--tenant", "nobody") == "no jobs\n"
+
+
+def rest_of(shell: Shell, cursor: str | None) -> list[Any]:
+    if cursor is None:
+        return []
+    return shell.json("jobs", "ls", "--request-id", "req-1", "--cursor", cursor)["jobs"]
 
 
 def test_a_job_is_shown(shell: Shell) -> None:
@@ -324,6 +334,16 @@ def test_a_task_is_shown_with_its_attempts_and_steps(shell: Shell) -> None:
     assert [attempt["key"] for attempt in shown["attempts"]] == ["broken-1:bad:1", "broken-1:bad:2"]
 
 
+def test_a_task_says_why_it_is_not_running(shell: Shell) -> None:
+    assert shell.run("tasks", "why", "broken-1", "C").startswith(
+        "dependency: It stays blocked, because it depends on 'bad'"
+    )
+    answer = shell.json("tasks", "why", "broken-1", "C")
+    assert answer["code"] == "dependency"
+    assert answer["details"]["dependencies"] == [{"taskId": "bad", "state": "failed"}]
+    assert shell.json("tasks", "why", "broken-1", "none", code=3)["error"]["code"] == "task_not_found"
+
+
 def test_single_tasks_are_retried_skipped_and_cancelled(shell: Shell) -> None:
     tasks = [{"taskId": name, "name": "approve"} for name in ("one", "two")]
     job_id = shell.submit({"tasks": [*tasks, {"taskId": "last", "name": "approve", "dependsOn": ["one", "two"]}]})
@@ -347,8 +367,10 @@ def test_dead_letters_are_listed_shown_and_redriven(shell: Shell) -> None:
     assert shell.run("dead-letters", "redrive", job_id, "bad") == "running again: 1 task\n"
     assert "--yes" in shell.run("dead-letters", "redrive", "--job", job_id, code=2)
     assert shell.run("dead-letters", "redrive", "--job", job_id, "--dry-run").splitlines()[1] == "letters  worse"
-    answer = shell.json("dead-letters", "redrive", "--name", "scrape", "--job", job_id, "--yes")
-    assert answer == {"dryRun": False, "matched": [{"jobId": job_id, "taskId": "worse"}], "redriven": 1}
+    narrowed = ["--function", "scrape", "--job", job_id, "--error", "ValueError", "--since", "2020-01-01"]
+    assert shell.json("dead-letters", "redrive", *narrowed, "--dry-run")["count"] == 1
+    answer = shell.json("dead-letters", "redrive", *narrowed, "--yes")
+    assert answer == {"dryRun": False, "count": 1, "letters": [{"jobId": job_id, "taskId": "worse"}]}
     assert shell.run("dead-letters", "ls", "--job", job_id) == "no dead letters\n"
 
 

@@ -261,6 +261,48 @@ async def test_clients_that_nobody_uses_make_room(site: Site, monkeypatch: pytes
     assert site.home.engine.guests == set()
 
 
+async def test_jobs_are_found_by_what_is_known_of_them(site: Site) -> None:
+    client = site.client()
+    red = await submitted(client, job(task("a"), name="paint", tags={"colour": "red"}, correlationId="c-1"))
+    blue = await submitted(client, IDLE | {"name": "paint", "tags": {"colour": "blue"}, "requestId": "r-1"})
+    await ended(client, red)
+
+    async def ids(**query: Any) -> list[str]:
+        answer = await client.get("/v1/jobs", params=query)
+        assert answer.status_code == 200, answer.text
+        return [found["jobId"] for found in answer.json()["jobs"]]
+
+    assert await ids(name="paint") == [blue, red]
+    assert await ids(name="paint", state="completed") == [red]
+    assert await ids(state=["completed", "running"]) == [blue, red]
+    assert await ids(tag="colour") == [blue, red]
+    assert await ids(tag="colour=red") == [red]
+    assert await ids(correlationId="c-1") == [red]
+    assert await ids(requestId="r-1") == [blue]
+    assert await ids(createdFrom="2100-01-01T00:00:00Z") == []
+    assert await ids(createdUntil="2100-01-01T00:00:00Z") == [blue, red]
+    for bad in (
+        {"createdFrom": "2100-01-01T00:00:00"},
+        {"state": "odd"},
+        {"tag": "="},
+        {"cursor": "x"},
+        {"limit": "501"},
+    ):
+        problem(await client.get("/v1/jobs", params=bad), 422, "invalid_input")
+
+
+async def test_why_a_task_is_not_running(site: Site) -> None:
+    client = site.client()
+    job_id = await submitted(client, job(task("a", "nobody-has-this"), task("b", after="a")))
+    first = (await client.get(f"/v1/jobs/{job_id}/tasks/a/why")).json()
+    assert first["code"] == "no_worker"
+    assert "nobody-has-this" in first["sentence"]
+    second = (await client.get(f"/v1/jobs/{job_id}/tasks/b/why")).json()
+    assert second["code"] == "dependency"
+    assert "'a'" in second["sentence"]
+    problem(await client.get(f"/v1/jobs/{job_id}/tasks/zzz/why"), 404, "task_not_found")
+
+
 # --- dead letters --------------------------------------------------------------------------------------------------
 
 
@@ -280,12 +322,16 @@ async def test_dead_letters_are_listed_shown_and_redriven(site: Site) -> None:
     assert len(shown["detail"]["attempts"]) == 1
 
     would = (await client.post("/v1/dead-letters/redrive", json={"name": "flaky", "dryRun": True})).json()
-    assert (len(would["matched"]), would["redriven"], would["more"]) == (3, 0, False)
+    assert (len(would["letters"]), would["count"], would["dryRun"]) == (3, 3, True)
+    depth = (await client.get("/v1/dead-letters/depth")).json()
+    assert depth == {"depth": 3, "threshold": 10, "alarm": False}
+    found = (await client.get("/v1/dead-letters", params={"errorType": "KeyError"})).json()
+    assert found["deadLetters"] == []
     one = {"letters": [{"jobId": ids[0], "taskId": "a"}]}
-    assert (await client.post("/v1/dead-letters/redrive", json=one)).json()["redriven"] == 1
+    assert (await client.post("/v1/dead-letters/redrive", json=one)).json()["count"] == 1
     assert (await ended(client, ids[0]))["state"] == "completed"
     problem(await client.get(f"/v1/dead-letters/{ids[0]}/a"), 404, "not_found")
-    assert (await client.post("/v1/dead-letters/redrive", json={"all": True})).json()["redriven"] == 2
+    assert (await client.post("/v1/dead-letters/redrive", json={"all": True})).json()["count"] == 2
     for job_id in ids:
         assert (await ended(client, job_id))["state"] == "completed"
     assert (await client.get("/v1/dead-letters")).json()["deadLetters"] == []

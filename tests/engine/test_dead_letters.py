@@ -1,5 +1,11 @@
 """What failed for good: listed with its story, and run again with its policy."""
 
+import asyncio
+import datetime
+
+import pytest
+
+from ostinato import errors, testing, views
 from tests.engine import support
 from tests.engine.support import job, task
 
@@ -34,10 +40,13 @@ async def test_dead_letters_come_in_pages(url: str) -> None:
         made = await app.submit(job(*[task(f"t{n}", "break") for n in range(7)]))
         await support.failure(made)
         seen: list[str] = []
-        before = None
-        while page := await app.dead_letters(most=3, before=before):
+        cursor = None
+        while True:
+            page = await app.dead_letters(most=3, cursor=cursor)
             seen += [letter.task_id for letter in page]
-            before = (page[-1].failed_at, page[-1].job_id, page[-1].task_id)
+            cursor = page.cursor
+            if cursor is None:
+                break
         assert sorted(seen) == [f"t{n}" for n in range(7)]
 
 
@@ -69,7 +78,9 @@ async def test_redrive_keeps_policy_and_history(url: str) -> None:
         await support.failure(made)
         [letter] = await app.dead_letters()
         assert letter.attempts == 2
-        assert await app.redrive([(letter.job_id, letter.task_id)], actor="me") == 1
+        assert await app.redrive([(letter.job_id, letter.task_id)], actor="me") == views.Redriven(
+            False, 1, [views.LetterKey(made.job_id, "a")]
+        )
         assert await made.result(support.PATIENCE) == {"a": {"x": 1}}
         assert await app.dead_letters() == []
         assert [a.outcome for a in (await made.task("a")).attempts] == ["failed", "failed", "failed", "completed"]
@@ -86,7 +97,7 @@ async def test_redrive_many_of_many_jobs(url: str) -> None:
         for made in jobs:
             await support.failure(made)
         letters = await app.dead_letters(most=100)
-        assert await app.redrive([(letter.job_id, letter.task_id) for letter in letters]) == 30
+        assert (await app.redrive([(letter.job_id, letter.task_id) for letter in letters])).count == 30
         for made in jobs:
             await made.result(support.PATIENCE)
 
@@ -109,3 +120,74 @@ async def test_skipping_takes_it_from_the_dead_letters(url: str) -> None:
         await made.skip_task("a")
         await made.result(support.PATIENCE)
         assert await app.dead_letters() == []
+
+
+async def test_dead_letters_are_found_by_error_type_and_time(url: str) -> None:
+    app = support.make(url)
+    support.Flaky(app, failures=99)
+    async with testing.open(app) as kit:
+        made = {}
+        for name in ("break", "flaky", "break"):
+            made[name] = await app.submit(job(task("a", name)))
+            await kit.run_until_idle()
+            await kit.advance(60)
+        assert [x.name for x in await app.dead_letters(error_type="ValueError")] == ["flaky"]
+        assert [x.name for x in await app.dead_letters(error_type="TerminalError")] == ["break", "break"]
+        assert await app.dead_letters(error_type="TerminalError", name="flaky") == []
+        second = datetime.datetime.fromtimestamp(testing.START + 60, datetime.UTC)
+        third = second + datetime.timedelta(seconds=60)
+        assert [x.name for x in await app.dead_letters(failed_from=second)] == ["break", "flaky"]
+        assert [x.name for x in await app.dead_letters(failed_until=third)] == ["flaky", "break"]
+        assert [x.name for x in await app.dead_letters(failed_from=second, failed_until=third)] == ["flaky"]
+        [one] = await app.dead_letters(job_id=made["flaky"].job_id, error_type="ValueError")
+        assert await app.dead_letter(one.job_id, "a") == one
+        assert await app.dead_letter(one.job_id, "b") is None
+
+
+async def test_the_depth_alarms_above_its_threshold(url: str) -> None:
+    async with support.opened(url) as app:
+        for size, alarm in ((10, False), (1, True)):
+            await support.failure(await app.submit(job(*[task(f"t{n}", "break") for n in range(size)])))
+            depth = await app.dead_letter_depth()
+            assert (depth.threshold, depth.alarm) == (10, alarm)
+        assert depth.depth == 11
+    async with support.opened(url, dead_letter_alarm=11) as app:
+        assert not (await app.dead_letter_depth()).alarm
+
+
+async def test_a_preview_counts_all_names_some_and_changes_nothing(url: str) -> None:
+    async with support.opened(url) as app:
+        made = await app.submit(job(*[task(f"t{n}", "break") for n in range(130)], task("ok")))
+        await support.failure(made)
+        before = await made.events(most=5000)
+        foreseen = await app.redrive_matching(name="break", dry_run=True)
+        assert (foreseen.dry_run, foreseen.count, len(foreseen.letters)) == (True, 130, 100)
+        some = await app.redrive([(made.job_id, "t1"), (made.job_id, "ok"), ("none", "t1")], dry_run=True)
+        assert (some.count, [x.task_id for x in some.letters]) == (1, ["t1"])
+        assert await made.events(most=5000) == before
+
+
+async def test_redrive_by_filter_runs_what_matches_once(url: str) -> None:
+    app = support.make(url)
+    flaky = support.Flaky(app, failures=620)
+    async with app:
+        jobs = await app.submit_many([job(*[task(f"t{n}", "flaky") for n in range(310)]) for _ in range(2)])
+        other = await app.submit(job(task("a", "break")))
+        for made in (*jobs, other):
+            await support.failure(made)
+        answers = await asyncio.gather(*[app.redrive_matching(name="flaky", actor="me") for _ in range(2)])
+        assert sum(answer.count for answer in answers) == 620
+        for made in jobs:
+            await made.result(support.PATIENCE)
+        assert len(flaky.calls) == 2 * 620
+        assert [letter.name for letter in await app.dead_letters()] == ["break"]
+
+
+async def test_redrive_refuses_what_is_no_dead_letter(url: str) -> None:
+    async with support.opened(url) as app:
+        made = await app.submit(job(task("ok"), task("bad", "break")))
+        await support.failure(made)
+        await made.skip_task("bad")
+        for task_id in ("ok", "bad"):
+            with pytest.raises(errors.NotPossible, match="not a dead letter"):
+                await app.redrive([(made.job_id, task_id)])

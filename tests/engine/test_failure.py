@@ -204,6 +204,23 @@ async def test_a_dry_run_says_and_does_not(url: str) -> None:
         assert (await made.info()).state == "failed"
 
 
+async def test_a_dry_run_leaves_every_row_as_it_was(url: str) -> None:
+    async with support.opened(url) as app:
+        made = await app.submit(
+            job(
+                task("a", "break"), task("b", after="a", onDependencyFailure="skip"), task("c", after="b"), deadline=600
+            )
+        )
+        await support.failure(made)
+        tables = [name for name in await support.tables_of_jobs(url) if name != "lease"]
+        before = {name: sorted(map(repr, await support.sql(url, f"SELECT * FROM {name}"))) for name in tables}
+        plan = await made.resume(inputs={"a": {"message": "x" * 100_000}}, deadline=60, dry_run=True)
+        assert (plan.rerun, plan.waiting) == (["a"], ["b", "c"])
+        after = {name: sorted(map(repr, await support.sql(url, f"SELECT * FROM {name}"))) for name in tables}
+        assert after == before
+        assert await made.resume() == plan
+
+
 async def test_a_resumed_job_gets_all_its_attempts_again(url: str) -> None:
     app = support.make(url)
     flaky = support.Flaky(app, failures=3)

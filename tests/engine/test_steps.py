@@ -1,5 +1,6 @@
 """Steps and attempts: X7, what finished is not done again, and what history says of it."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -334,3 +335,47 @@ async def test_a_step_after_the_end_of_the_job_is_refused(url: str) -> None:
         await made.result(support.PATIENCE)
         with pytest.raises(errors.LeaseLost):
             await gate.context.step("late", lambda: 1)
+
+
+async def test_a_task_tells_its_attempts_with_their_workers_and_its_steps_with_their_sizes(url: str) -> None:
+    app = support.make(url, spill_bytes=1000)
+
+    @app.function("work", retry=Retry(max_attempts=2, base_delay=0))
+    async def work(ctx: Any) -> None:
+        await ctx.step("small", lambda: [1, 2])
+        await ctx.step("large", lambda: "x" * 5000)
+        if ctx.attempt == 1:
+            raise ValueError("once")
+
+    async with app:
+        made = await app.submit(job(task("a", "work")))
+        await made.result(support.PATIENCE)
+        detail = await made.task("a")
+        worker = app.engine.worker
+        assert worker is not None
+        assert [(a.attempt, a.outcome, a.worker) for a in detail.attempts] == [
+            (1, "failed", worker.worker_id),
+            (2, "completed", worker.worker_id),
+        ]
+        assert detail.attempts[0].error["message"] == "once"
+        assert all(a.ended_at is not None and a.ended_at >= a.started_at for a in detail.attempts)
+        steps = {step.key: (step.size, step.output) for step in detail.steps}
+        assert steps == {"small": (5, [1, 2]), "large": (5002, None)}
+
+
+async def test_a_task_with_very_many_steps_tells_all_its_attempts(url: str) -> None:
+    app = support.make(url)
+
+    @app.function("work", retry=Retry(max_attempts=2, base_delay=0))
+    async def work(ctx: Any) -> None:
+        for start in range(0, 1100, 100):
+            await asyncio.gather(*[ctx.step(f"s{n:04}", lambda n=n: n) for n in range(start, start + 100)])
+        if ctx.attempt == 1:
+            raise ValueError("once")
+
+    async with app:
+        made = await app.submit(job(task("a", "work")))
+        await made.result(support.PATIENCE)
+        detail = await made.task("a")
+        assert [a.outcome for a in detail.attempts] == ["failed", "completed"]
+        assert (len(detail.steps), detail.more_steps) == (1000, True)

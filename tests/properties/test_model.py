@@ -98,7 +98,7 @@ async def mend(app: Ostinato, job_id: str, graph: Graph) -> None:
     before = {task.task_id: task.attempt for task in await job.tasks() if task.state == "completed"}
     plan = await job.resume(dry_run=True)
     assert set(plan.reused) == set(before)
-    await job.resume(inputs={task_id: {"fails": False} for task_id in plan.rerun})
+    assert await job.resume(inputs={task_id: {"fails": False} for task_id in plan.rerun}) == plan
     mended = [t | {"input": {"fails": t["input"]["fails"] and t["taskId"] not in plan.rerun}} for t in graph]
     state, _ = expected(mended)
     with contextlib.suppress(JobFailed):

@@ -1,8 +1,11 @@
 """The engine's decisions as values: commands in, rows and events out, and no database anywhere."""
 
+import random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ostinato import errors
 from ostinato.core import codec, commands, events, graph, ledger, pages, rows
@@ -222,6 +225,56 @@ def test_a_dry_run_changes_nothing() -> None:
     assert commands.Resume("j", dry_run=True).apply(book).rerun == ["a"]
     assert told(book) == before
     assert standing(book) == {"a": "failed"}
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None, database=None)
+def test_a_dry_run_says_what_a_resume_then_does(seed: int) -> None:
+    """Random graphs, policies, failures, skips and cancels: the same plan, and exactly that runs afterwards."""
+    chance = random.Random(seed)
+    book = a_random_book(chance)
+    if book.jobs["j"].state == "completed":
+        return
+    deadline = chance.choice([None, 60.0])
+    before = everything(book)
+    foreseen = commands.Resume("j", deadline=deadline, dry_run=True).apply(book)
+    assert everything(book) == before
+    assert commands.Resume("j", deadline=deadline).apply(book) == foreseen
+    ran = run_all(book)
+    assert sorted(ran) == sorted(foreseen.rerun + foreseen.waiting)
+    assert not set(ran) & set(foreseen.reused)
+    assert book.jobs["j"].state == "completed"
+
+
+def a_random_book(chance: random.Random) -> ledger.Ledger:
+    """A job that has run as far as it could, with what may go wrong on the way."""
+    names = [f"t{n}" for n in range(chance.randint(1, 9))]
+    tasks = [
+        task(
+            name,
+            *chance.sample(names[:index], chance.randint(0, min(index, 3))),
+            optional=chance.random() < 0.2,
+            onDependencyFailure=chance.choice(["block", "block", "skip", "run"]),
+        )
+        for index, name in enumerate(names)
+    ]
+    book = a_book(*tasks, **chance.choice([{}, {"deadline": 5.0}]))
+    while leases := claim(book, limit=chance.randint(1, 3)):
+        for lease in leases:
+            chance.choice([complete, complete, fail, cancel, skip])(book, lease)
+    return book
+
+
+def cancel(book: ledger.Ledger, lease: rows.Lease) -> None:
+    commands.CancelTask("j", lease.task_id).apply(book)
+
+
+def skip(book: ledger.Ledger, lease: rows.Lease) -> None:
+    commands.SkipTask("j", lease.task_id).apply(book)
+
+
+def everything(book: ledger.Ledger) -> str:
+    return repr(vars(book))
 
 
 def test_a_lost_attempt_counts_and_a_poison_task_ends() -> None:

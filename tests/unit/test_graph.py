@@ -117,7 +117,19 @@ def test_odd_idempotency_keys_are_refused(odd: str) -> None:
         read(task("a"), idempotencyKey=odd)
 
 
-@pytest.mark.parametrize("tags", [{"a\0": "b"}, {"a": "b\0"}, {"a": "\ud800"}, {"a": "x" * 1025}])
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {"a\0": "b"},
+        {"a": "b\0"},
+        {"a": "\ud800"},
+        {"a": "x" * 257},
+        {"x" * 129: "a"},
+        {"": "a"},
+        {"a=b": "c"},
+        {f"key-{n}": "" for n in range(65)},
+    ],
+)
 def test_odd_tags_are_refused(tags: dict[str, str]) -> None:
     with pytest.raises(errors.InvalidInput, match="tags"):
         read(task("a"), tags=tags)

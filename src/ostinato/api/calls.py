@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-import msgspec
 from fastapi import Depends, Path, Query
 from starlette.requests import HTTPConnection
 
 from ostinato import app, errors
 from ostinato.api import access, models, tenants
 
-T = TypeVar("T")
-MOST = 1000
+MOST = 500
+"""The longest page."""
 
 
 def principal_of(connection: HTTPConnection) -> access.Principal:
@@ -60,35 +56,3 @@ Limit = Annotated[int, Query(ge=1, le=MOST, description="At most this many.")]
 Cursor = Annotated[
     str | None, Query(max_length=1024, description="Go on where a page ended: its `nextCursor`.", examples=[None])
 ]
-
-PlaceOfJob = tuple[int, str]
-PlaceOfTask = tuple[int, str, str]
-
-
-def write_cursor(*place: int | str) -> str:
-    """Where a page ended, as text that means nothing to anybody else."""
-    return base64.urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
-
-
-def micros(moment: datetime.datetime) -> int:
-    return round(moment.timestamp() * 1e6)
-
-
-def read_place_of_job(cursor: str | None) -> PlaceOfJob | None:
-    return None if cursor is None else _read(cursor, _place_of_job)
-
-
-def read_place_of_task(cursor: str | None) -> PlaceOfTask | None:
-    return None if cursor is None else _read(cursor, _place_of_task)
-
-
-_Micros = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-_place_of_job = msgspec.json.Decoder(tuple[_Micros, models.Id])
-_place_of_task = msgspec.json.Decoder(tuple[_Micros, models.Id, models.Id])
-
-
-def _read(cursor: str, decoder: msgspec.json.Decoder[T]) -> T:
-    try:
-        return decoder.decode(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
-    except (binascii.Error, ValueError, msgspec.MsgspecError):
-        raise errors.InvalidInput(f"{cursor[:60]!r} is not a cursor of this list", field="cursor") from None

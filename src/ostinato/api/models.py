@@ -10,7 +10,7 @@ import msgspec
 from ostinato import views
 from ostinato.core import graph, moments
 from ostinato.core.retry import LONGEST, Retry
-from ostinato.store import reads
+from ostinato.store import lists
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
 Text = Annotated[str, msgspec.Meta(max_length=1024)]
@@ -159,22 +159,11 @@ class Redrive(Body):
     letters: Annotated[list[LetterId], msgspec.Meta(max_length=1000)] | None = None
     name: Name | None = None
     job_id: Id | None = None
+    error_type: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    failed_from: Annotated[datetime.datetime, msgspec.Meta(tz=True)] | None = None
+    failed_until: Annotated[datetime.datetime, msgspec.Meta(tz=True)] | None = None
     all: bool = False
     dry_run: bool = False
-
-
-class LetterName(Answer):
-    job_id: str
-    task_id: str
-
-
-class Redriven(Answer):
-    """What matched and how many run again. `more` is true if there are others that match: ask again."""
-
-    dry_run: bool
-    matched: list[LetterName]
-    redriven: int
-    more: bool
 
 
 # --- the fleet ---------------------------------------------------------------------------------------------------
@@ -216,7 +205,7 @@ class Health(Answer):
     status: str
 
 
-def dead_letter(letter: reads.DeadLetter) -> DeadLetter:
+def dead_letter(letter: lists.DeadLetter) -> DeadLetter:
     return DeadLetter(
         job_id=letter.job_id,
         task_id=letter.task_id,

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from ostinato.cli import output
-from ostinato.cli.jobs import JobId
+from ostinato.cli.jobs import Cursor, JobId
 from ostinato.cli.settings import Settings, command
 from ostinato.cli.tasks import TaskId, show_detail
 
 if TYPE_CHECKING:
-    from ostinato import app as app_
-    from ostinato.store import reads
+    from ostinato import views
+    from ostinato.core import filters
+    from ostinato.store import lists
 
 group = typer.Typer(help="See what failed for good, and run it again.", no_args_is_help=True)
 
-PAGE = 1000
 PREVIEWED = 20
-FunctionName = Annotated[str | None, typer.Option("--name", help="Only of this function.", metavar="FUNCTION")]
+FunctionName = Annotated[
+    str | None, typer.Option("--function", "--name", help="Only of this function.", metavar="FUNCTION")
+]
 OfJob = Annotated[str | None, typer.Option("--job", help="Only of this job.", metavar="JOB")]
+ErrorType = Annotated[str | None, typer.Option("--error", help="Only with this type of error.", metavar="TYPE")]
+Since = Annotated[str | None, typer.Option("--since", help="Only what failed then or later.", metavar="TIME")]
+Until = Annotated[str | None, typer.Option("--until", help="Only what failed before.", metavar="TIME")]
 
 
 @command(group, "ls")
@@ -30,16 +34,23 @@ async def ls(
     settings: Settings,
     name: FunctionName = None,
     job_id: OfJob = None,
-    limit: Annotated[int, typer.Option("--limit", help="At most this many.", min=1, max=10_000)] = 50,
+    error_type: ErrorType = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int, typer.Option("--limit", help="At most this many.", min=1, max=500)] = 50,
+    cursor: Cursor = None,
 ) -> None:
     """List dead letters, newest first."""
     from ostinato.cli import session
 
+    wanted = _wanted(name, job_id, error_type, since, until)
     async with session.opened(settings) as app:
-        found = await app.dead_letters(name=name, job_id=job_id, most=limit)
+        found = await app.dead_letters(**wanted, most=limit, cursor=cursor)
+        depth = await app.dead_letter_depth()
         now = session.now(app)
     if settings.json:
-        output.document({"deadLetters": [_document(letter) for letter in found]})
+        letters = [_document(letter) for letter in found]
+        output.document({"deadLetters": letters, "cursor": found.cursor, "depth": depth})
         return
     from ostinato import views
 
@@ -55,6 +66,24 @@ async def ls(
         for x in found
     ]
     output.table(["job id", "task id", "function", "attempts", "failed", "error"], lines, none="no dead letters")
+    if found.cursor is not None:
+        output.note(f"more: --cursor {found.cursor}")
+    if depth.alarm:
+        output.note(f"there are {depth.depth:,} dead letters, more than {depth.threshold:,}")
+
+
+def _wanted(
+    name: str | None, job_id: str | None, error_type: str | None, since: str | None, until: str | None
+) -> filters.DeadLettersWanted:
+    from ostinato.cli import times
+
+    return {
+        "name": name,
+        "job_id": job_id,
+        "error_type": error_type,
+        "failed_from": times.read(since, "--since"),
+        "failed_until": times.read(until, "--until"),
+    }
 
 
 @command(group, "show")
@@ -65,10 +94,8 @@ async def show(settings: Settings, job_id: JobId, task_id: TaskId) -> None:
 
     async with session.opened(settings) as app:
         detail = await (await app.job(job_id)).task(task_id)
-        async for letter in _matching(app, None, job_id):
-            if letter.task_id == task_id:
-                break
-        else:
+        letter = await app.dead_letter(job_id, task_id)
+        if letter is None:
             raise errors.NotFound(f"task {task_id!r} of job {job_id!r} is {detail.task.state}, not a dead letter")
         now = session.now(app)
     if settings.json:
@@ -89,6 +116,9 @@ async def redrive(
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     name: FunctionName = None,
     of_job: OfJob = None,
+    error_type: ErrorType = None,
+    since: Since = None,
+    until: Until = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run again.")] = False,
 ) -> int:
@@ -97,16 +127,20 @@ async def redrive(
     One, those that match, or all; with their policy, their history and all their attempts."""
     from ostinato.cli import failures, session
 
-    _check_choice((job_id, task_id), many=everything or name is not None or of_job is not None)
+    wanted = _wanted(name, of_job, error_type, since, until)
+    _check_choice((job_id, task_id), many=everything or any(value is not None for value in wanted.values()))
     async with session.opened(settings) as app:
         if job_id is not None and task_id is not None:
-            chosen = [(job_id, task_id)]
+            done = await app.redrive([(job_id, task_id)], dry_run=dry_run, actor=session.actor())
+        elif dry_run or yes:
+            done = await app.redrive_matching(**wanted, dry_run=dry_run, actor=session.actor())
         else:
-            chosen = [(x.job_id, x.task_id) async for x in _matching(app, name, of_job)]
-            if chosen and not (dry_run or yes) and not _confirmed(chosen, settings):
-                return failures.FAILED
-        count = 0 if dry_run else await app.redrive(chosen, actor=session.actor())
-    _answer(settings, chosen, count, dry_run)
+            done = await app.redrive_matching(**wanted, dry_run=True)
+            if done.count:
+                if not _confirmed(done, settings):
+                    return failures.FAILED
+                done = await app.redrive_matching(**wanted, actor=session.actor())
+    _answer(settings, done)
     return failures.OK
 
 
@@ -117,46 +151,35 @@ def _check_choice(one: tuple[str | None, str | None], *, many: bool) -> None:
     if (job_id is None) != (task_id is None):
         raise errors.InvalidInput("one dead letter is named by its job and its task: redrive JOB TASK")
     if (job_id is not None) == many:
-        raise errors.InvalidInput("say which: either JOB TASK, or some of --all, --name and --job")
+        raise errors.InvalidInput("say which: either JOB TASK, or --all or some filters, like --function and --job")
 
 
-async def _matching(app: app_.Ostinato, name: str | None, job_id: str | None) -> AsyncIterator[reads.DeadLetter]:
-    before: tuple[int, str, str] | None = None
-    while True:
-        found = await app.dead_letters(name=name, job_id=job_id, before=before, most=PAGE)
-        for letter in found:
-            yield letter
-        if len(found) < PAGE:
-            return
-        before = (found[-1].failed_at, found[-1].job_id, found[-1].task_id)
-
-
-def _confirmed(chosen: list[tuple[str, str]], settings: Settings) -> bool:
+def _confirmed(foreseen: views.Redriven, settings: Settings) -> bool:
     from ostinato import errors
 
     if settings.json or not sys.stdin.isatty():
-        raise errors.InvalidInput(f"{len(chosen):,} dead letters match: confirm with --yes, or look with --dry-run")
-    _preview(chosen)
-    return typer.confirm(f"run {len(chosen):,} dead letters again?")
+        raise errors.InvalidInput(f"{foreseen.count:,} dead letters match: confirm with --yes, or look with --dry-run")
+    _preview(foreseen)
+    return typer.confirm(f"run {foreseen.count:,} dead letters again?")
 
 
-def _preview(chosen: list[tuple[str, str]]) -> None:
-    output.table(["job id", "task id"], chosen[:PREVIEWED], none="no dead letters match")
-    if len(chosen) > PREVIEWED:
-        output.say(f"… and {len(chosen) - PREVIEWED:,} more")
+def _preview(foreseen: views.Redriven) -> None:
+    lines = [[letter.job_id, letter.task_id] for letter in foreseen.letters[:PREVIEWED]]
+    output.table(["job id", "task id"], lines, none="no dead letters match")
+    if foreseen.count > PREVIEWED:
+        output.say(f"… and {foreseen.count - PREVIEWED:,} more")
 
 
-def _answer(settings: Settings, chosen: list[tuple[str, str]], count: int, dry_run: bool) -> None:
+def _answer(settings: Settings, done: views.Redriven) -> None:
     if settings.json:
-        letters = [{"jobId": job_id, "taskId": task_id} for job_id, task_id in chosen]
-        output.document({"dryRun": dry_run, "matched": letters, "redriven": count})
-    elif dry_run:
-        _preview(chosen)
+        output.document(done)
+    elif done.dry_run:
+        _preview(done)
     else:
-        output.say(f"running again: {count:,} task{'' if count == 1 else 's'}")
+        output.say(f"running again: {done.count:,} task{'' if done.count == 1 else 's'}")
 
 
-def _document(letter: reads.DeadLetter) -> dict[str, Any]:
+def _document(letter: lists.DeadLetter) -> dict[str, Any]:
     from ostinato import views
 
     return {

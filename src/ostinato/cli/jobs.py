@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 group = typer.Typer(help="Submit, find, watch, cancel and resume jobs.", no_args_is_help=True)
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The id of the job.", show_default=False)]
+Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on where the page before ended.", metavar="CURSOR")]
 Reason = Annotated[str | None, typer.Option("--reason", help="For the history.", metavar="TEXT")]
 
 
@@ -47,28 +48,47 @@ async def submit(
 @command(group, "ls")
 async def ls(
     settings: Settings,
-    state: Annotated[str | None, typer.Option("--state", help="Only jobs in this state.", metavar="STATE")] = None,
+    state: Annotated[
+        list[str] | None, typer.Option("--state", help="Only jobs in this state, or these.", metavar="STATE")
+    ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Only jobs of this name.", metavar="NAME")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", help="Only jobs with this tag.", metavar="KEY[=VALUE]")] = None,
     correlation_id: Annotated[
         str | None, typer.Option("--correlation-id", help="Only jobs with this correlation id.", metavar="ID")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="At most this many.", min=1, max=10_000)] = 50,
-    before: Annotated[
-        str | None, typer.Option("--before", help="Only jobs older than this one.", metavar="JOB")
+    request_id: Annotated[
+        str | None, typer.Option("--request-id", help="Only jobs of this request.", metavar="ID")
     ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", help="Only jobs created then or later.", metavar="TIME")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--until", help="Only jobs created before.", metavar="TIME")] = None,
+    limit: Annotated[int, typer.Option("--limit", help="At most this many.", min=1, max=500)] = 50,
+    cursor: Cursor = None,
 ) -> None:
     """List jobs, newest first."""
-    from ostinato.cli import session
+    from ostinato.cli import session, times
 
     async with session.opened(settings) as app:
-        older = None if before is None else await app.job(before)
-        found = await app.jobs(most=limit, before=older, state=state, name=name, correlation_id=correlation_id)
+        found = await app.jobs(
+            state=state,
+            name=name,
+            tag=tag,
+            correlation_id=correlation_id,
+            request_id=request_id,
+            created_from=times.read(since, "--since"),
+            created_until=times.read(until, "--until"),
+            most=limit,
+            cursor=cursor,
+        )
         now = session.now(app)
     if settings.json:
-        output.document({"jobs": found})
+        output.document({"jobs": found, "cursor": found.cursor})
         return
     lines = [_line(job, now) for job in found]
     output.table(["job id", "name", "state", "tasks", "created", "took"], lines, none="no jobs")
+    if found.cursor is not None:
+        output.note(f"more: --cursor {found.cursor}")
 
 
 def _line(job: views.JobView, now: datetime.datetime) -> list[Any]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from ostinato.core import moments
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -28,6 +30,7 @@ COLOURS = {
     "lost": "red",
 }
 WIDE = 10_000
+duration = moments.duration
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -153,18 +156,6 @@ def reason(error: Any, most: int = 80) -> str:
 
 def counts(values: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in values.items())
-
-
-def duration(seconds: float) -> str:
-    if seconds < 1:
-        return f"{max(seconds, 0) * 1000:.0f} ms"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    for size, name, part, part_name in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if seconds >= size:
-            rest = int(seconds % size // part)
-            return f"{int(seconds // size)} {name}" + (f" {rest} {part_name}" if rest else "")
-    return f"{int(seconds)} s"
 
 
 def ago(moment: datetime.datetime | None, now: datetime.datetime) -> str:

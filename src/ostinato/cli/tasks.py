@@ -1,4 +1,4 @@
-"""`ostinato tasks`: look at one task of a job, and retry, skip or cancel it."""
+"""`ostinato tasks`: look at one task of a job, ask why it is not running, and retry, skip or cancel it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ostinato import views
 
-group = typer.Typer(help="Show, retry, skip and cancel single tasks.", no_args_is_help=True)
+group = typer.Typer(help="Show, explain, retry, skip and cancel single tasks.", no_args_is_help=True)
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task.", show_default=False)]
 
@@ -32,6 +32,19 @@ async def show(settings: Settings, job_id: JobId, task_id: TaskId) -> None:
         output.document(detail)
     else:
         show_detail(detail, now)
+
+
+@command(group, "why")
+async def why(settings: Settings, job_id: JobId, task_id: TaskId) -> None:
+    """Say why a task is not running: what it waits for, or how it ended."""
+    from ostinato.cli import session
+
+    async with session.opened(settings) as app:
+        answer = await (await app.job(job_id)).why(task_id)
+    if settings.json:
+        output.document(answer)
+    else:
+        output.say(f"{answer.code}: {answer.sentence}")
 
 
 def show_detail(detail: views.TaskDetail, now: datetime.datetime) -> None:
@@ -56,8 +69,16 @@ def show_detail(detail: views.TaskDetail, now: datetime.datetime) -> None:
         _show_attempts(detail, now)
     if detail.steps:
         output.say("")
-        steps = [[step.key, output.short(step.output), output.ago(step.recorded_at, now)] for step in detail.steps]
+        steps = [[step.key, _output(step), output.ago(step.recorded_at, now)] for step in detail.steps]
         output.table(["step", "output", "recorded"], steps, none="")
+        if detail.more_steps:
+            output.note(f"only the first {len(detail.steps):,} steps are shown")
+
+
+def _output(step: views.StepView) -> str:
+    if step.output is None and step.size > len("null"):
+        return f"{step.size:,} bytes"
+    return output.short(step.output)
 
 
 def _show_attempts(detail: views.TaskDetail, now: datetime.datetime) -> None:
@@ -67,11 +88,12 @@ def _show_attempts(detail: views.TaskDetail, now: datetime.datetime) -> None:
             output.state(a.outcome),
             output.ago(a.started_at, now),
             output.took(a.started_at, a.ended_at, now),
+            a.worker or "",
             output.reason(a.error),
         ]
         for a in detail.attempts
     ]
-    output.table(["attempt", "outcome", "started", "took", "error"], lines, none="")
+    output.table(["attempt", "outcome", "started", "took", "worker", "error"], lines, none="")
 
 
 def _waits_for(waiting: dict[str, Any] | None, now: datetime.datetime) -> str:

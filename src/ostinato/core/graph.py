@@ -16,6 +16,11 @@ from ostinato.core import codec, retry
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 
+MOST_TAGS = 64
+LONGEST_TAG_KEY = 128
+LONGEST_TAG_VALUE = 256
+"""A tag is a key in an index, and those are short."""
+
 
 class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """One task as the producer describes it."""
@@ -69,9 +74,8 @@ def read_job(document: Any) -> JobSpec:
         raise errors.InvalidId("idempotencyKey must be 1 to 255 characters", field="idempotencyKey")
     if spec.idempotency_key is not None:
         _check_text(spec.idempotency_key, "idempotencyKey")
-    for key, value in spec.tags.items():
-        _check_text(key, "tags")
-        _check_text(value, "tags")
+    if spec.tags:
+        _check_tags(spec.tags)
     if spec.deadline is not None and not 0 < spec.deadline < retry.LONGEST:
         raise errors.InvalidInput(
             f"deadline must be more than 0 seconds from now, not {spec.deadline!r}", field="deadline"
@@ -229,6 +233,20 @@ def check_name(value: str, field: str) -> None:
             "starting with a letter or digit",
             field=field,
         )
+
+
+def _check_tags(tags: dict[str, str]) -> None:
+    if len(tags) > MOST_TAGS:
+        raise errors.InvalidInput(f"tags has {len(tags):,} tags and the limit is {MOST_TAGS}", field="tags")
+    for key, value in tags.items():
+        _check_text(key, "tags")
+        _check_text(value, "tags")
+        if not 1 <= len(key) <= LONGEST_TAG_KEY or "=" in key or len(value) > LONGEST_TAG_VALUE:
+            raise errors.InvalidInput(
+                f"tags: the key {_short(key)} must be 1 to {LONGEST_TAG_KEY} characters, without =, "
+                f"and its value at most {LONGEST_TAG_VALUE}",
+                field="tags",
+            )
 
 
 def _check_text(value: str, field: str) -> None:

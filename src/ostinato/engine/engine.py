@@ -153,7 +153,13 @@ class Engine:
     async def register(self) -> None:
         """Make this worker and its functions known."""
         if self.worker is not None:
-            about = {"host": socket.gethostname(), "pid": os.getpid(), "queues": list(self.options.queues)}
+            about = {
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "queues": list(self.options.queues),
+                "functions": sorted(self._functions),
+                "slots": self.options.concurrency,
+            }
             known = {
                 name: {"retry": function.retry, "timeout": function.timeout}
                 for name, function in self._functions.items()

@@ -9,7 +9,7 @@ from ostinato.core import codec, rows
 from ostinato.store import database
 from ostinato.store.database import fetch
 
-PRUNE_TABLES = ("blob", "signal", "step", "timer", "dead_letter", "edge", "event_page", "task", "job")
+PRUNE_TABLES = ("blob", "signal", "step", "timer", "dead_letter", "edge", "event_page", "job_tag", "task", "job")
 
 
 class LostLease(NamedTuple):

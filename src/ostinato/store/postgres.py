@@ -34,7 +34,7 @@ PESSIMISM = 50
 """How many transactions lock before they read after one that did not was overtaken."""
 
 # Every statement goes through an index, however empty the statistics say that a new table is.
-_SETTINGS = {
+SETTINGS = {
     "application_name": "ostinato",
     "synchronous_commit": "on",
     "jit": "off",
@@ -222,7 +222,7 @@ class PostgresDatabase:
             raise errors.NotRunning()
         return await asyncpg.connect(
             self.url,
-            server_settings=_SETTINGS,
+            server_settings=SETTINGS,
             timeout=CONNECT_SECONDS,
             command_timeout=STATEMENT_SECONDS,
             target_session_attrs=SessionAttribute.read_write,
@@ -410,8 +410,8 @@ _SETS = (
     ("update_job", "complete_task", "delete_lease", "insert_event_page"),
     ("insert_job", "insert_task", "delete_lease", "insert_lease", "insert_event_page"),
     ("advance_job", "claim_task", "complete_task", "delete_lease", "insert_lease", "insert_event_page"),
-    ("insert_blob", "insert_job", "update_job", "advance_job", "insert_task", "insert_edge", "update_task",
-     "claim_task", "complete_task", "delete_ready", "insert_ready", "delete_lease", "insert_lease",
+    ("insert_blob", "insert_job", "insert_job_tag", "update_job", "advance_job", "insert_task", "insert_edge",
+     "update_task", "claim_task", "complete_task", "delete_ready", "insert_ready", "delete_lease", "insert_lease",
      "insert_event_page"),
 )  # fmt: skip
 """What is usually written together. A statement takes milliseconds to plan the first time, so there are only a few, and

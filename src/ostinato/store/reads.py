@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ostinato import errors
 from ostinato.core import codec, ledger, rows, states
 from ostinato.store import database
 from ostinato.store.database import fetch
 
-LATEST = 2**62
 PAGE = 1_000
-
-
-class DeadLetter(NamedTuple):
-    """A task that failed for good."""
-
-    job_id: str
-    task_id: str
-    name: str
-    failed_at: int
-    attempts: int
-    error: Any
-    input: Any
 
 
 class Reads:
@@ -35,36 +22,6 @@ class Reads:
             if not found:
                 raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
             return rows.Job(*found[0])
-
-        return await self.db.read(script, snapshot=False)
-
-    async def jobs(
-        self,
-        tenant: str,
-        *,
-        state: str | None = None,
-        name: str | None = None,
-        correlation_id: str | None = None,
-        request_id: str | None = None,
-        before: tuple[int, str] | None = None,
-        most: int = 50,
-    ) -> list[rows.Job]:
-        """Jobs, newest first; `before` is the (created_at, job_id) of the last one of the page before."""
-        before_at, before_id = before or (LATEST, "")
-
-        def script() -> database.Script[list[rows.Job]]:
-            found = yield fetch(
-                "list_jobs",
-                tenant=tenant,
-                state=state,
-                name=name,
-                correlation_id=correlation_id,
-                request_id=request_id,
-                before_at=before_at,
-                before_id=before_id,
-                most=most,
-            )
-            return [rows.Job(*row) for row in found]
 
         return await self.db.read(script, snapshot=False)
 
@@ -92,13 +49,6 @@ class Reads:
                     f"there is no task {task_id!r} in job {job_id!r}", jobId=job_id, taskId=task_id
                 )
             return rows.Task(*found[0])
-
-        return await self.db.read(script, snapshot=False)
-
-    async def dependencies(self, tenant: str, job_id: str, task_id: str) -> list[str]:
-        def script() -> database.Script[list[str]]:
-            found = yield fetch("read_dependencies", tenant=tenant, job_id=job_id, task_id=task_id)
-            return [row[0] for row in found]
 
         return await self.db.read(script, snapshot=False)
 
@@ -166,37 +116,6 @@ class Reads:
             return rows.Timer(*found[0]) if found else None
 
         return await self.db.read(script, snapshot=False)
-
-    async def dead_letters(
-        self,
-        tenant: str,
-        *,
-        name: str | None = None,
-        job_id: str | None = None,
-        before: tuple[int, str, str] | None = None,
-        most: int = 50,
-    ) -> list[DeadLetter]:
-        before_at, before_job, before_task = before or (LATEST, "", "")
-
-        def script() -> database.Script[list[DeadLetter]]:
-            found = yield fetch(
-                "list_dead_letters",
-                tenant=tenant,
-                name=name,
-                job_id=job_id,
-                before_at=before_at,
-                before_job=before_job,
-                before_task=before_task,
-                most=most,
-            )
-            result: list[DeadLetter] = []
-            for job, task, function, failed_at, attempts, error, data in found:
-                given = codec.decode((yield from resolve(tenant, job, data)))
-                reason = None if error is None else codec.decode(error)
-                result.append(DeadLetter(job, task, function, failed_at, attempts, reason, given))
-            return result
-
-        return await self.db.read(script)
 
     async def depth(self, tenant: str) -> dict[str, Any]:
         """How much of what there is: jobs by state, queues, dead letters."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ostinato import errors
-from ostinato.core import commands, ledger, needs, pages, rows, states
-from ostinato.store import database, fleet, keys, memory, reads, stream
+from ostinato.core import codec, commands, ledger, needs, pages, rows, states
+from ostinato.store import database, facts, fleet, keys, lists, memory, reads, stories, stream
 from ostinato.store.database import fetch
 
 _new_task = operator.attrgetter(
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
     """Outputs of small jobs that have ended, where they are known without reading them."""
 
 
-class Store(reads.Reads, stream.Stream, fleet.Fleet, keys.Keys):
+class Store(reads.Reads, lists.Lists, stories.Stories, stream.Stream, facts.FactFinding, fleet.Fleet, keys.Keys):
     def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
         self.db = db
         self._spill_bytes = spill_bytes
@@ -261,7 +261,7 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
         if state == states.PENDING and (was != states.PENDING or t.ready_at != t.was_ready_at):
             queued.append((tenant, t.queue, t.name, -t.priority, t.ready_at, job_id, task_id))
         elif state == states.FAILED and was != states.FAILED:
-            new_letters.append((tenant, job_id, task_id, t.name, t.finished_at))
+            new_letters.append((tenant, job_id, task_id, t.name, t.finished_at, _error_type(t)))
         if was == states.FAILED and state != states.FAILED:
             gone_letters.append((tenant, job_id, task_id))
     new_jobs = {job.job_id for job in book.new_jobs}
@@ -276,6 +276,11 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
     return [
         ("insert_blob", [(tenant, job_id, digest, data) for (job_id, digest), data in book.blobs.items()]),
         ("insert_job", [(tenant, *_astuple(job)[:-2]) for job in book.new_jobs]),
+        ("insert_job_tag", [
+            (tenant, job.job_id, key, value, job.created_at)
+            for job in book.new_jobs if job.tags != codec.EMPTY_OBJECT
+            for key, value in codec.decode(job.tags).items()
+        ]),
         ("update_job", changed_jobs),
         ("advance_job", advanced),
         ("insert_task", [(tenant, *_new_task(task)) for task in book.new_tasks]),
@@ -301,3 +306,8 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
             for first, last, body in pages.split(told, book.jobs[job_id].was_seq + 1)
         ]),
     ]  # fmt: skip
+
+
+def _error_type(task: rows.Task) -> str:
+    """What a dead letter is found by; the whole error is in the task."""
+    return "" if task.error is None else codec.decode(task.error)["type"][:200]

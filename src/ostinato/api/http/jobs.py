@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import datetime
+from typing import Annotated, Literal
 
 import msgspec
 from fastapi import Depends, Header, Path, Query
@@ -10,12 +11,13 @@ from fastapi import Depends, Header, Path, Query
 from ostinato import errors
 from ostinato.api import calls, models, routing
 from ostinato.api.calls import Client, Cursor, Job, JobId, Limit, Principal
-from ostinato.core import commands, graph, scopes
+from ostinato.core import commands, filters, graph, scopes
 
 routes = routing.Routes()
 
 State = Literal["running", "completed", "failed", "cancelled", "timed_out"]
 Name = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
+Moment = Annotated[datetime.datetime | None, Query(description="With a time zone, as in 2026-01-31T12:00:00Z.")]
 Reference = Annotated[str | None, Query(pattern=models.ID_PATTERN)]
 
 
@@ -52,26 +54,37 @@ def _with_key(spec: graph.JobSpec, header: str | None) -> graph.JobSpec:
     return spec
 
 
-async def filters(
-    state: State | None = None,
+async def wanted_jobs(
+    state: Annotated[list[State] | None, Query(description="One or several.", max_length=5)] = None,
     name: Name = None,
+    tag: Annotated[str | None, Query(max_length=400, pattern=r"^[^\x00=]", description="`key` or `key=value`.")] = None,
     correlation_id: Annotated[Reference, Query(alias="correlationId")] = None,
     request_id: Annotated[Reference, Query(alias="requestId")] = None,
-) -> dict[str, Any]:
+    created_from: Annotated[Moment, Query(alias="createdFrom")] = None,
+    created_until: Annotated[Moment, Query(alias="createdUntil")] = None,
+) -> filters.JobsWanted:
     """From the query to the arguments of `Ostinato.jobs`: whatever jobs can be found by is listed here."""
-    return {"state": state, "name": name, "correlation_id": correlation_id, "request_id": request_id}
+    return {
+        "state": state,
+        "name": name,
+        "tag": tag,
+        "correlation_id": correlation_id,
+        "request_id": request_id,
+        "created_from": created_from,
+        "created_until": created_until,
+    }
 
 
 @routes("GET", "/v1/jobs", scope=scopes.JOBS_READ, tag="jobs")
 async def list_jobs(
-    client: Client, chosen: Annotated[dict[str, Any], Depends(filters)], limit: Limit = 50, cursor: Cursor = None
+    client: Client,
+    wanted: Annotated[filters.JobsWanted, Depends(wanted_jobs)],
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> models.JobPage:
     """List jobs, newest first."""
-    found = await client.jobs(most=limit, before=calls.read_place_of_job(cursor), **chosen)
-    following = None
-    if len(found) == limit:
-        following = calls.write_cursor(calls.micros(found[-1].created_at), found[-1].job_id)
-    return models.JobPage(found, following)
+    found = await client.jobs(most=limit, cursor=cursor, **wanted)
+    return models.JobPage(found, found.cursor)
 
 
 @routes("GET", "/v1/jobs/{jobId}", scope=scopes.JOBS_READ, problems=(404,), tag="jobs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ostinato import views
 from ostinato.api import models, routing
 from ostinato.api.calls import Job, Principal, TaskId
-from ostinato.core import scopes
+from ostinato.core import scopes, why
 
 routes = routing.Routes()
 
@@ -14,6 +14,12 @@ routes = routing.Routes()
 async def show_task(job: Job, task_id: TaskId) -> views.TaskDetail:
     """Show a task with its input, output, attempts and steps."""
     return await job.task(task_id)
+
+
+@routes("GET", "/v1/jobs/{jobId}/tasks/{taskId}/why", scope=scopes.JOBS_READ, problems=(404,), tag="tasks")
+async def explain_task(job: Job, task_id: TaskId) -> why.Why:
+    """Say why a task is not running: what it waits for, since when, and what to do about it."""
+    return await job.why(task_id)
 
 
 @routes("POST", "/v1/jobs/{jobId}/tasks/{taskId}/retry", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="tasks")

@@ -8,7 +8,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import events, ledger, needs, rows, states
-from ostinato.core.commands import consequences
+from ostinato.core.commands import consequences, rehearsal
 
 
 class CancelJob(msgspec.Struct, gc=False):
@@ -92,6 +92,8 @@ class RetryTasks(msgspec.Struct, gc=False):
     task_ids: Sequence[str]
     inputs: Mapping[str, bytes] = {}
     actor: str | None = None
+    only_failed: bool = False
+    """Refuse what is not, or no longer, a dead letter."""
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.whole_job(self.job_id)
@@ -100,6 +102,12 @@ class RetryTasks(msgspec.Struct, gc=False):
         job = book.job(self.job_id)
         tasks = [book.task((self.job_id, task_id)) for task_id in dict.fromkeys(self.task_ids)]
         for task in tasks:
+            if self.only_failed and task.state != states.FAILED:
+                raise errors.NotPossible(
+                    f"task {task.task_id!r} of job {self.job_id!r} is {task.state}, not a dead letter",
+                    taskId=task.task_id,
+                    state=task.state,
+                )
             if task.state == states.WAITING and not task.resuming:
                 continue  # a retry that is due later is made due now
             if task.state not in (states.FAILED, states.CANCELLED, states.SKIPPED):
@@ -113,7 +121,7 @@ class RetryTasks(msgspec.Struct, gc=False):
 
 
 class Resume(msgspec.Struct, gc=False):
-    """Re-run what failed or was cancelled, and nothing that completed. `dry_run` only says what would happen."""
+    """Re-run what failed or was cancelled, and nothing that completed. `dry_run` does so on copies, and only tells."""
 
     job_id: str
     inputs: Mapping[str, bytes] = {}
@@ -125,6 +133,12 @@ class Resume(msgspec.Struct, gc=False):
         wanted.whole_job(self.job_id)
 
     def apply(self, book: ledger.Ledger) -> ResumePlan:
+        if self.dry_run:
+            return self._resume(rehearsal.rehearse(book, self.job_id))
+        return self._resume(book)
+
+    def _resume(self, book: ledger.Ledger) -> ResumePlan:
+        """Do it, and tell how the tasks stood before and stand now."""
         job = book.job(self.job_id)
         if job.state == states.COMPLETED:
             raise errors.NotPossible(f"job {job.job_id!r} is completed: there is nothing to resume", jobId=job.job_id)
@@ -137,18 +151,17 @@ class Resume(msgspec.Struct, gc=False):
             )
         if not again and job.state == states.RUNNING:
             raise errors.NotPossible(f"job {job.job_id!r} is running and nothing in it has failed", jobId=job.job_id)
-        rerun = {t.task_id for t in again}
-        result = ResumePlan(
-            rerun=[t.task_id for t in again],
+        held = [t for t in tasks if t.state in (states.BLOCKED, states.SKIPPED)]
+        self._renew_deadline(book, job)
+        rerun = consequences.run_again(book, job, again, self.inputs, self.actor, always_reopen=True)
+        return ResumePlan(
+            rerun=rerun,
             reused=[t.task_id for t in tasks if t.state == states.COMPLETED],
-            waiting=[
-                t.task_id
-                for t in tasks
-                if t.task_id not in rerun and (t.state == states.BLOCKED or t.skipped_by_dependency)
-            ],
+            waiting=[t.task_id for t in held if t.state in (states.BLOCKED, states.PENDING)],
         )
-        if self.dry_run:
-            return result
+
+    def _renew_deadline(self, book: ledger.Ledger, job: rows.Job) -> None:
+        """The old deadline is over; without a new one the job has none."""
         if job.deadline_at is not None:
             job.deadline_at = None
             if job.state == states.RUNNING:
@@ -156,12 +169,10 @@ class Resume(msgspec.Struct, gc=False):
         if self.deadline is not None:
             job.deadline_at = book.now + int(self.deadline * 1e6)
             book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
-        consequences.run_again(book, job, again, self.inputs, self.actor, always_reopen=True)
-        return result
 
 
 class ResumePlan(msgspec.Struct, frozen=True, rename="camel"):
-    """What a resume re-runs, what it reuses, and what can go on afterwards."""
+    """What a resume re-runs, what it reuses, and what was blocked or skipped and can go on now or afterwards."""
 
     rerun: list[str]
     reused: list[str]

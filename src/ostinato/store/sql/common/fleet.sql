@@ -70,5 +70,5 @@ SELECT retention_seconds FROM tenant WHERE tenant = :tenant;
 -- Jobs that ended before a time, oldest first.
 SELECT job_id FROM job
 WHERE tenant || '' = :tenant AND finished_at IS NOT NULL AND finished_at < :before
-ORDER BY tenant || '', finished_at
+ORDER BY finished_at
 LIMIT :most;

@@ -8,22 +8,6 @@ SELECT
     tolerated, skipped, cancelled
 FROM job WHERE tenant = :tenant AND job_id = :job_id;
 
--- name: list_jobs
--- Jobs, newest first, from a place on, by any of the filters.
-SELECT
-    job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
-    deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed, failed,
-    tolerated, skipped, cancelled
-FROM job
-WHERE tenant || '' = :tenant
-    AND (created_at < :before_at OR (created_at = :before_at AND job_id < :before_id))
-    AND (CAST(:state AS TEXT) IS NULL OR state = :state)
-    AND (CAST(:name AS TEXT) IS NULL OR name = :name)
-    AND (CAST(:correlation_id AS TEXT) IS NULL OR correlation_id = :correlation_id)
-    AND (CAST(:request_id AS TEXT) IS NULL OR request_id = :request_id)
-ORDER BY tenant || '' DESC, created_at DESC, job_id DESC
-LIMIT :most;
-
 -- name: list_tasks
 -- Tasks of a job in the producer's order, from a place on.
 SELECT
@@ -80,6 +64,17 @@ SELECT key, output, recorded_at FROM step
 WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id
 ORDER BY recorded_at, key;
 
+-- name: list_steps
+-- The first finished steps of a task.
+SELECT key, output, recorded_at FROM step
+WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id
+ORDER BY recorded_at, key
+LIMIT :most;
+
+-- name: read_blob_size
+-- How large a large payload is.
+SELECT length(data) FROM blob WHERE tenant = :tenant AND job_id = :job_id AND digest = :digest;
+
 -- name: read_blob
 -- A large payload.
 SELECT data FROM blob WHERE tenant = :tenant AND job_id = :job_id AND digest = :digest;
@@ -88,18 +83,6 @@ SELECT data FROM blob WHERE tenant = :tenant AND job_id = :job_id AND digest = :
 -- What a task (or with an empty task id, the job) waits for.
 SELECT job_id, task_id, kind, name, key, due_at FROM timer
 WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id;
-
--- name: list_dead_letters
--- Tasks that failed for good, newest first, from a place on.
-SELECT d.job_id, d.task_id, d.name, d.failed_at, t.attempt, t.error, t.input
-FROM dead_letter d JOIN task t ON t.tenant = d.tenant AND t.job_id = d.job_id AND t.task_id = d.task_id
-WHERE d.tenant || '' = :tenant
-    AND (d.failed_at < :before_at OR (d.failed_at = :before_at AND d.job_id < :before_job)
-        OR (d.failed_at = :before_at AND d.job_id = :before_job AND d.task_id < :before_task))
-    AND (CAST(:name AS TEXT) IS NULL OR d.name = :name)
-    AND (CAST(:job_id AS TEXT) IS NULL OR d.job_id = :job_id)
-ORDER BY d.tenant || '' DESC, d.failed_at DESC, d.job_id DESC, d.task_id DESC
-LIMIT :most;
 
 -- name: list_tenants
 -- Everybody who has a job.
@@ -120,4 +103,4 @@ SELECT count(*) FROM dead_letter WHERE tenant = :tenant;
 
 -- name: count_jobs
 -- How many jobs stand how.
-SELECT state, count(*) FROM job WHERE tenant = :tenant GROUP BY state ORDER BY state;
+SELECT state, count(*) FROM job WHERE tenant = :tenant AND state <> '' GROUP BY state ORDER BY state;

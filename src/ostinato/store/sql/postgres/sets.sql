@@ -29,6 +29,10 @@ DELETE FROM edge WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
 -- Remove what belongs to the given jobs.
 DELETE FROM event_page WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
 
+-- name: prune_job_tag
+-- Remove what belongs to the given jobs.
+DELETE FROM job_tag WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
 -- name: prune_task
 -- Remove what belongs to the given jobs.
 DELETE FROM task WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
@@ -85,3 +89,24 @@ LIMIT :most;
 -- name: feed_end
 -- Where the feed ends now.
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8, 0;
+
+-- name: read_jobs
+-- Jobs by id, in no order.
+SELECT
+    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
+    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled
+FROM unnest(:job_ids::text[]) AS k (job_id) JOIN job j ON j.tenant = :tenant AND j.job_id = k.job_id;
+
+-- name: read_dead_letters
+-- Dead letters by key, in no order.
+SELECT d.job_id, d.task_id, d.name, d.failed_at, t.attempt, t.error, t.input
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
+JOIN dead_letter d ON d.tenant = :tenant AND d.job_id = k.job_id AND d.task_id = k.task_id
+JOIN task t ON t.tenant = d.tenant AND t.job_id = d.job_id AND t.task_id = d.task_id;
+
+-- name: read_dead_letter_keys
+-- Those of the given tasks that are dead letters.
+SELECT d.job_id, d.task_id
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
+JOIN dead_letter d ON d.tenant = :tenant AND d.job_id = k.job_id AND d.task_id = k.task_id;

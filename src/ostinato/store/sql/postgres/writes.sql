@@ -24,6 +24,19 @@ FROM unnest(
     failed, tolerated, skipped, cancelled
 );
 
+-- name: insert_job_tag
+-- Let jobs be found by their tags.
+INSERT INTO job_tag (
+    tenant, job_id, key, value, created_at
+)
+SELECT
+    :tenant, r.job_id, r.key, r.value, r.created_at
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[]
+) AS r (
+    job_id, key, value, created_at
+);
+
 -- name: update_job
 -- Write back what can change in a job, if it still is as it was loaded; the driver counts what comes back.
 UPDATE job AS x SET
@@ -286,14 +299,14 @@ WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.name = r.name AND x.sign
 -- name: insert_dead_letter
 -- List tasks that failed for good.
 INSERT INTO dead_letter (
-    tenant, job_id, task_id, name, failed_at
+    tenant, job_id, task_id, name, failed_at, error_type
 )
 SELECT
-    :tenant, r.job_id, r.task_id, r.name, r.failed_at
+    :tenant, r.job_id, r.task_id, r.name, r.failed_at, r.error_type
 FROM unnest(
-    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[]
+    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[], :rows.5::text[]
 ) AS r (
-    job_id, task_id, name, failed_at
+    job_id, task_id, name, failed_at, error_type
 );
 
 -- name: delete_dead_letter

@@ -13,6 +13,15 @@ VALUES (
     ?24
 );
 
+-- name: insert_job_tag
+-- Let jobs be found by their tags.
+INSERT INTO job_tag (
+    tenant, job_id, key, value, created_at
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5
+);
+
 -- name: update_job
 -- Write back what can change in a job, if it still is as it was loaded.
 UPDATE job SET
@@ -149,10 +158,10 @@ WHERE tenant = ?1 AND job_id = ?2 AND name = ?3 AND signal_id = ?4;
 -- name: insert_dead_letter
 -- List tasks that failed for good.
 INSERT INTO dead_letter (
-    tenant, job_id, task_id, name, failed_at
+    tenant, job_id, task_id, name, failed_at, error_type
 )
 VALUES (
-    ?1, ?2, ?3, ?4, ?5
+    ?1, ?2, ?3, ?4, ?5, ?6
 );
 
 -- name: delete_dead_letter

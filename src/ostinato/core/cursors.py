@@ -1,0 +1,26 @@
+"""Cursors: the place after which a list goes on, as text that callers keep and hand back but do not read."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, TypeVar
+
+import msgspec
+
+from ostinato import errors
+
+T = TypeVar("T")
+
+
+def write(place: tuple[Any, ...]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def read(cursor: str, kind: type[T]) -> T:
+    """The place, if it is one of this kind of list."""
+    try:
+        data = base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4))
+        return msgspec.json.decode(data, type=kind)
+    except (binascii.Error, UnicodeError, msgspec.MsgspecError):
+        raise errors.InvalidInput("this is not a cursor of this list: start without one", field="cursor") from None

@@ -1,0 +1,76 @@
+"""A database of before is brought up to date with what is in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+import asyncpg
+
+from ostinato.core import filters
+from ostinato.store import connect, migrate, sqlite, store
+
+FIRST = """
+INSERT INTO job (
+    tenant, job_id, name, state, priority, correlation_id, tags, cascades, created_at, last_seq, total, blocked, active,
+    completed, failed, tolerated, skipped, cancelled
+) VALUES
+    ('default', 'old', 'test', 'failed', 0, 'old', CAST('{"team":"a","empty":""}' AS {bytes}), {false}, 5, 1, 1, 0, 0,
+        0, 1, 0, 0, 0),
+    ('default', 'plain', 'test', 'completed', 0, 'plain', CAST('{}' AS {bytes}), {false}, 6, 1, 1, 0, 0, 1, 0, 0, 0, 0);
+INSERT INTO task (
+    tenant, job_id, task_id, position, name, queue, priority, policy, optional, dependencies, input, state, attempt,
+    attempt_base, crashes, open_dependencies, resuming, skipped_by_dependency, error, max_attempts
+) VALUES (
+    'default', 'old', 'a', 0, 'break', 'default', 0, 'block', {false}, 0, CAST('{}' AS {bytes}), 'failed', 1, 0, 0, 0,
+    {false}, {false}, CAST('{"type":"ValueError","message":"no"}' AS {bytes}), 1
+);
+INSERT INTO dead_letter (tenant, job_id, task_id, name, failed_at) VALUES ('default', 'old', 'a', 'break', 7);
+INSERT INTO task (
+    tenant, job_id, task_id, position, name, queue, priority, policy, optional, dependencies, input, state, attempt,
+    attempt_base, crashes, open_dependencies, resuming, skipped_by_dependency, error, max_attempts
+)
+SELECT tenant, job_id, 'sealed', 1, name, queue, priority, policy, optional, dependencies, input, state, attempt,
+    attempt_base, crashes, open_dependencies, resuming, skipped_by_dependency, CAST('not JSON' AS {bytes}), max_attempts
+FROM task;
+INSERT INTO dead_letter (tenant, job_id, task_id, name, failed_at) VALUES ('default', 'old', 'sealed', 'break', 8);
+"""
+
+
+async def build_first(url: str) -> None:
+    """The database as the first migration left it, with a job that failed. One of its errors cannot be read."""
+    lite = url.startswith("sqlite")
+    first = migrate.migrations("sqlite" if lite else "postgres")[0].sql
+    fill = FIRST.replace("{bytes}", "BLOB" if lite else "bytea").replace("{false}", "0" if lite else "false")
+    connection: Any
+    if lite:
+        connection = apsw.Connection(url.removeprefix("sqlite:///"))
+        connection.execute(first + fill)
+        connection.execute(f"PRAGMA user_version=1; PRAGMA application_id={sqlite.APPLICATION_ID}")
+        connection.close()
+        return
+    connection = await asyncpg.connect(url)
+    await connection.execute(first + fill)
+    await connection.execute("CREATE TABLE ostinato_schema (version integer PRIMARY KEY)")
+    await connection.execute("INSERT INTO ostinato_schema VALUES (1)")
+    await connection.close()
+
+
+async def test_jobs_and_dead_letters_of_before_are_found_by_what_is_indexed_now(url: str) -> None:
+    await build_first(url)
+    database = connect.connect(url)
+    await database.open(migrate=True)
+    try:
+        target = store.Store(database)
+        for tag, found in (
+            (("team", "a"), ["old"]),
+            (("empty", ""), ["old"]),
+            (("team", None), ["old"]),
+            (None, ["plain", "old"]),
+        ):
+            assert [job.job_id for job in await target.jobs("default", filters.JobFilter(tag=tag))] == found
+        letters = await target.dead_letters("default", filters.DeadLetterFilter(error_type="ValueError"))
+        assert [letter.task_id for letter in letters] == ["a"]
+        assert await target.count_dead_letters("default") == 2
+    finally:
+        await database.close()

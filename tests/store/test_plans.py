@@ -1,0 +1,100 @@
+"""Every way to list goes along an index of its own, in the order of the list, on an empty database and a full one."""
+
+from __future__ import annotations
+
+import apsw
+import asyncpg
+import pytest
+
+from ostinato.store import connect, postgres, queries
+
+ROWS = 50_000
+INDEXES = {
+    "find_jobs": "job_created",
+    "find_jobs_by_name": "job_name",
+    "find_jobs_by_state": "job_state",
+    "find_jobs_by_request_id": "job_request",
+    "find_jobs_by_correlation_id": "job_correlation",
+    "find_job_by_its_own_correlation_id": "job_pkey",
+    "find_jobs_by_tag": "job_tag_key",
+    "find_jobs_by_tag_value": "job_tag_value",
+    "find_dead_letters": "dead_letter_failed",
+    "find_dead_letters_by_name": "dead_letter_name",
+    "find_dead_letters_by_error_type": "dead_letter_error",
+    "find_dead_letters_by_job": "dead_letter_pkey",
+    "count_ahead": "ready_pkey",
+    "finished_jobs": "job_finished",
+}
+SORTS = {"find_dead_letters_by_job"}
+"""A job has few of them, as a rule."""
+
+FILL = """
+INSERT INTO job (
+    tenant, job_id, name, state, priority, request_id, correlation_id, tags, cascades, created_at, finished_at,
+    last_seq, total, blocked, active, completed, failed, tolerated, skipped, cancelled
+)
+SELECT 'default', 'job-' || n, 'name-' || (n % 20), CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'completed' END, 0,
+    CASE WHEN n % 2 = 0 THEN 'request-' || n END, CASE WHEN n % 2 = 0 THEN 'order-' || (n / 10) ELSE 'job-' || n END,
+    CAST('{}' AS {bytes}), {false}, n, n + 1, 1, 1, 0, 0, 1, 0, 0, 0, 0
+FROM numbers;
+INSERT INTO job_tag (tenant, job_id, key, value, created_at)
+SELECT 'default', 'job-' || n, 'key-' || (n % 3), 'value-' || (n % 100), n FROM numbers WHERE n % 5 = 0;
+INSERT INTO dead_letter (tenant, job_id, task_id, name, failed_at, error_type)
+SELECT 'default', 'job-' || n, 'task', 'name-' || (n % 20), n, 'Error' || (n % 7) FROM numbers;
+INSERT INTO ready (tenant, queue, name, rank, ready_at, job_id, task_id)
+SELECT 'default', 'default', 'name-' || (n % 20), 0, n, 'job-' || n, 'task' FROM numbers;
+"""
+
+
+async def migrated(url: str) -> None:
+    database = connect.connect(url)
+    await database.open(migrate=True)
+    await database.close()
+
+
+@pytest.mark.parametrize("rows", [0, ROWS])
+async def test_lists_go_along_indexes_on_sqlite(sqlite_url: str, rows: int) -> None:
+    await migrated(sqlite_url)
+    connection = apsw.Connection(sqlite_url.removeprefix("sqlite:///"))
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    connection.execute(
+        f"CREATE TEMP TABLE numbers AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT {rows}) "
+        f"SELECT n FROM c LIMIT {rows}"
+    )
+    connection.execute(FILL.replace("{bytes}", "BLOB").replace("{false}", "0"))
+    plans: dict[str, str] = {}
+    for name in INDEXES:
+        block = queries.blocks("sqlite")[name]
+        explained = connection.execute("EXPLAIN QUERY PLAN " + block.sql, [None] * len(block.parameters)).fetchall()
+        plans[name] = "\n".join(str(row[3]) for row in explained)
+    connection.close()
+    for name, index in INDEXES.items():
+        plan = plans[name]
+        wanted = "PRIMARY KEY" if index.endswith("_pkey") else f"INDEX {index} "
+        assert wanted in plan, f"{name}: {plan}"
+        assert "SCAN" not in plan.replace("SCAN counted", "").replace("SCAN (subquery", ""), f"{name}: {plan}"
+        assert ("TEMP B-TREE" in plan) == (name in SORTS), f"{name}: {plan}"
+
+
+@pytest.mark.parametrize("rows", [0, ROWS])
+async def test_lists_go_along_indexes_on_postgres(postgres_url: str, rows: int) -> None:
+    await migrated(postgres_url)
+    connection = await asyncpg.connect(postgres_url, server_settings=postgres.SETTINGS)
+    await connection.execute(f"CREATE TEMP TABLE numbers AS SELECT n FROM generate_series(1, {rows}) n")
+    await connection.execute(FILL.replace("{bytes}", "bytea").replace("{false}", "false"))
+    if rows:
+        await connection.execute("ANALYZE job; ANALYZE job_tag; ANALYZE dead_letter; ANALYZE ready")
+    plans: dict[str, str] = {}
+    for name in INDEXES:
+        block = queries.blocks("postgres")[name]
+        await connection.execute(f"PREPARE {name} AS {block.sql}")
+        nothing = ", ".join(["NULL"] * len(block.parameters))
+        explained = await connection.fetch(f"EXPLAIN EXECUTE {name}({nothing})")
+        plans[name] = "\n".join(row[0] for row in explained)
+    await connection.close()
+    for name, index in INDEXES.items():
+        plan = plans[name]
+        assert f" {index} on " in plan, f"{name}: {plan}"
+        assert "Seq Scan" not in plan, f"{name}: {plan}"
+        if rows:
+            assert ("Sort" in plan) == (name in SORTS), f"{name}: {plan}"

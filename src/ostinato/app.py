@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast, overload
 import uuid_utils
 
 from ostinato import builder, errors, functions, options, views
-from ostinato.core import codec, commands, graph, states
+from ostinato.core import audit_chain, codec, commands, graph, states
 from ostinato.core.retry import Retry
 from ostinato.engine import engine
 from ostinato.store import connect, reads
@@ -219,6 +219,37 @@ class Ostinato:
                 yield item
             if not found:
                 await asyncio.sleep(min(self.options.poll_seconds, 0.05))
+
+    # --- who did what ------------------------------------------------------------------------------------------
+
+    async def record(
+        self,
+        *,
+        actor: str,
+        action: str,
+        target: str = "",
+        details: Mapping[str, Any] | None = None,
+        request_id: str | None = None,
+    ) -> views.AuditEntryView:
+        """Add to the audit log that `actor` does `action` (such as `jobs.cancel`) to `target`.
+
+        Record first, then act: nothing is then done that the log does not know of. How it went is in the job's events.
+        """
+        entry = await self.engine.store.append_audit(
+            self.tenant, actor=actor, action=action, target=target, request_id=request_id, details=details
+        )
+        return views.audit_entry_view(entry)
+
+    async def audit_log(self, **filters: Any) -> list[views.AuditEntryView]:
+        """Entries of the audit log, newest first, by actor, action or target; `before` a number, at `most` so many."""
+        found = await self.engine.store.audit_entries(self.tenant, **filters)
+        return [views.audit_entry_view(entry) for entry in found]
+
+    async def verify_audit_log(self, *, head: str | None = None) -> audit_chain.Verdict:
+        """Whether the log is as it was written; `head` is an end of it that was noted elsewhere, as `SEQ:HASH`."""
+        return await self.engine.store.verify_audit(self.tenant, head=head)
+
+    # --- keeping house -----------------------------------------------------------------------------------------
 
     async def set_retention(self, seconds: float | None) -> None:
         """How long this tenant keeps finished jobs; None goes back to the engine's setting."""

@@ -105,9 +105,17 @@ async def redrive(
             chosen = [(x.job_id, x.task_id) async for x in _matching(app, name, of_job)]
             if chosen and not (dry_run or yes) and not _confirmed(chosen, settings):
                 return failures.FAILED
-        count = 0 if dry_run else await app.redrive(chosen, actor=session.actor())
+        count = 0 if dry_run else await _redrive(app, chosen)
     _answer(settings, chosen, count, dry_run)
     return failures.OK
+
+
+async def _redrive(app: app_.Ostinato, chosen: list[tuple[str, str]]) -> int:
+    from ostinato.cli import session
+
+    target = "/".join(chosen[0]) if len(chosen) == 1 else ""
+    await session.record(app, "deadLetters.redrive", target, letters=len(chosen))
+    return await app.redrive(chosen, actor=session.actor())
 
 
 def _check_choice(one: tuple[str | None, str | None], *, many: bool) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import commands, ledger, needs, rows, states
-from ostinato.store import database, fleet, reads
+from ostinato.store import audit_log, database, fleet, reads
 from ostinato.store.database import fetch
 
 _new_task = operator.attrgetter(
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
     events: int
 
 
-class Store(reads.Reads, fleet.Fleet):
+class Store(reads.Reads, fleet.Fleet, audit_log.AuditLog):
     def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
         self.db = db
         self._spill_bytes = spill_bytes

@@ -12,8 +12,9 @@ import uuid_utils
 from ostinato import builder, errors, functions, options, views
 from ostinato.core import audit_chain, codec, commands, graph, states
 from ostinato.core.retry import Retry
+from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import engine
-from ostinato.store import connect, reads
+from ostinato.store import connect, reads, rotation
 
 T = TypeVar("T")
 
@@ -25,11 +26,17 @@ class Ostinato:
     """
 
     def __init__(
-        self, url: str | None = None, *, tenant: str = "default", options: options.EngineOptions | None = None
+        self,
+        url: str | None = None,
+        *,
+        tenant: str = "default",
+        options: options.EngineOptions | None = None,
+        encryption: Keyring | None = None,
     ) -> None:
         self.url = url or connect.default_url()
         self.tenant = graph.check_id(tenant, "tenant")
         self.options = options or _default_options()
+        self.keyring = encryption or Keyring.from_environment()
         self.functions: dict[str, functions.Function] = {}
         self._engine: engine.Engine | None = None
         connect.connect(self.url)  # refuse a bad URL here, where it was written
@@ -76,7 +83,7 @@ class Ostinato:
     async def start(self, *, migrate: bool = True) -> None:
         if self._engine is not None:
             raise errors.NotPossible("this application is already open")
-        made = engine.Engine(self.url, self.tenant, self.functions, self.options)
+        made = engine.Engine(self.url, self.tenant, self.functions, self.options, keyring=self.keyring)
         await made.start(migrate=migrate)
         self._engine = made
 
@@ -248,6 +255,29 @@ class Ostinato:
     async def verify_audit_log(self, *, head: str | None = None) -> audit_chain.Verdict:
         """Whether the log is as it was written; `head` is an end of it that was noted elsewhere, as `SEQ:HASH`."""
         return await self.engine.store.verify_audit(self.tenant, head=head)
+
+    # --- encryption --------------------------------------------------------------------------------------------
+
+    async def encryption_status(self) -> list[views.SealedView]:
+        """How many stored payloads each key has encrypted."""
+        return [views.SealedView(*row) for row in await self.engine.store.count_sealed(self.tenant)]
+
+    async def rotate_encryption(self, progress: Callable[[str, int], None] = lambda table, rows: None) -> int:
+        """Encrypt everything that is stored with the first key; how many rows that were.
+
+        Give the new key to every process first, then call this. `progress` hears of each batch.
+        """
+        if self.keyring is None:
+            raise errors.NotPossible(f"there are no encryption keys: set {VARIABLE}, or pass a Keyring")
+        done = 0
+        for table in rotation.TABLES:
+            after: dict[str, Any] | None = table.key
+            while after is not None:
+                count, after = await self.engine.store.reseal(self.tenant, self.keyring, table, after)
+                done += count
+                if count:
+                    progress(table.name, count)
+        return done
 
     # --- keeping house -----------------------------------------------------------------------------------------
 

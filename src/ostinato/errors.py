@@ -200,6 +200,15 @@ class SignalTimeout(OstinatoError, TimeoutError):
     code = "signal_timeout"
 
 
+# --- what is stored, and what it refers to -----------------------------------------------------------------------
+
+
+class DecryptionFailed(OstinatoError):
+    """A stored payload cannot be decrypted."""
+
+    code = "decryption_failed"
+
+
 # --- the database -----------------------------------------------------------------------------------------------
 
 

@@ -474,6 +474,31 @@ def test_redriving_is_logged(shell: Shell) -> None:
     assert [(e["target"], e["details"]) for e in entries] == [("broken-1/bad", {"letters": 1})]
 
 
+def test_keys_are_made_used_and_changed(shell: Shell) -> None:
+    where = ["--tenant", "sealed", "--url", shell.url]
+    first, second = shell.run("encryption", "new-key", "one").strip(), shell.json("encryption", "new-key", "two")["key"]
+    before = shell.environment
+    try:
+        shell.run("run", "fine.json", "--app", "shop:app", *where)
+        assert "no encryption keys" in shell.run("encryption", "rotate", *where, code=1)
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": first}
+        shell.run("run", "broken.json", "--app", "shop:app", *where, code=1)
+        assert {p["keyId"] for p in shell.json("encryption", "status", *where)["payloads"]} == {None, "one"}
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": f"{second},{first}"}
+        assert re.search(r"^rotated: \d+ rows$", shell.run("encryption", "rotate", *where), re.M)
+        assert "rotated: 0 rows\n" in shell.run("encryption", "rotate", *where)
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": second}
+        assert "two" in shell.run("encryption", "status", *where)
+        assert shell.json("tasks", "show", "fine-1", "A", *where)["input"] == {"store": "one"}
+        assert shell.json("audit", *where)["problems"] == []
+        shell.environment = before
+        assert "key 'two'" in shell.run("tasks", "show", "fine-1", "A", *where, code=1)
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": "two:nonsense"}
+        assert "nonsense" not in shell.run("jobs", "ls", *where, code=2)
+    finally:
+        shell.environment = before
+
+
 def test_prune_removes_what_ended_long_ago(shell: Shell) -> None:
     tenant = ["--tenant", "pruned", "--url", shell.url]
     shell.run("run", "shop:document", *tenant)

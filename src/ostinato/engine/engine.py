@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ostinato import errors, functions, options, views
+from ostinato import encryption, errors, functions, options, views
 from ostinato.core import codec, commands, graph, ledger, rows, states
 from ostinato.engine import committer, maintenance, pulse, service, worker
 from ostinato.store import connect, store
@@ -30,6 +30,7 @@ class Engine:
         registry: Mapping[str, functions.Function],
         settings: options.EngineOptions,
         *,
+        keyring: encryption.Keyring | None = None,
         manual: bool = False,
     ) -> None:
         self.tenant = tenant
@@ -37,11 +38,12 @@ class Engine:
         self.max_payload_bytes = settings.max_payload_bytes
         self.max_tasks = settings.max_tasks
         self._url = url
+        self._keyring = keyring
         self._functions = registry
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual
-        self.db = connect.connect(url, clock=settings.clock)
-        self.store = store.Store(self.db, spill_bytes=settings.spill_bytes)
+        self.db = connect.connect_sealed(url, keyring, clock=settings.clock)
+        self.store = store.Store(self.db, spill_bytes=settings.spill_bytes, keyring=keyring)
         self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
@@ -124,7 +126,7 @@ class Engine:
         self.committer.claimer = self.worker
         await self.register()
         self.pulse = pulse.Pulse(
-            lambda: connect.connect(self._url, clock=self.options.clock),
+            lambda: connect.connect_sealed(self._url, self._keyring, clock=self.options.clock),
             self.tenant,
             self.worker.worker_id,
             self.options.lease_seconds,

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ostinato import errors
+from ostinato import encryption, errors
 from ostinato.core import commands, ledger, needs, rows, states
-from ostinato.store import audit_log, database, fleet, reads
+from ostinato.store import audit_log, database, fleet, reads, rotation, sealed
 from ostinato.store.database import fetch
 
 _new_task = operator.attrgetter(
@@ -46,16 +46,23 @@ class Outcome(NamedTuple):
     events: int
 
 
-class Store(reads.Reads, fleet.Fleet, audit_log.AuditLog):
-    def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
+class Store(reads.Reads, fleet.Fleet, audit_log.AuditLog, rotation.Rotation):
+    def __init__(
+        self, db: database.Database, *, spill_bytes: int = 32 * 1024, keyring: encryption.Keyring | None = None
+    ) -> None:
         self.db = db
         self._spill_bytes = spill_bytes
+        self._keyring = keyring
+        self._address = ledger.digest if keyring is None else encryption.address
 
     async def execute(
         self, tenant: str, batch: Sequence[commands.Command], claim: commands.Claim | None = None
     ) -> Outcome:
         """Carry out commands in order, then claim, in one transaction. A refused command leaves the others alone."""
-        return await self.db.write(lambda: self._execute(tenant, batch, claim), optimistic=True)
+        outcome = await self.db.write(lambda: self._execute(tenant, batch, claim), optimistic=True)
+        if self._keyring is not None:
+            sealed.open_inputs(self._keyring, tenant, outcome.leases)
+        return outcome
 
     def _execute(
         self, tenant: str, batch: Sequence[commands.Command], claim: commands.Claim | None
@@ -63,7 +70,7 @@ class Store(reads.Reads, fleet.Fleet, audit_log.AuditLog):
         wanted = needs.Needs()
         for command in batch:
             command.needs(wanted)
-        book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes)
+        book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes, address=self._address)
         candidates = yield from _load(tenant, wanted, claim, book)
         with _unhurried():
             answers = [_carry_out(command, book) for command in batch]

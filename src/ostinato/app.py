@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast, overload
 import uuid_utils
 
 from ostinato import builder, errors, functions, options, views
+from ostinato import secrets as secrets_
 from ostinato.core import audit_chain, codec, commands, graph, states
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
@@ -32,11 +33,13 @@ class Ostinato:
         tenant: str = "default",
         options: options.EngineOptions | None = None,
         encryption: Keyring | None = None,
+        secrets: secrets_.SecretSource | None = None,
     ) -> None:
         self.url = url or connect.default_url()
         self.tenant = graph.check_id(tenant, "tenant")
         self.options = options or _default_options()
         self.keyring = encryption or Keyring.from_environment()
+        self.secret_source = secrets
         self.functions: dict[str, functions.Function] = {}
         self._engine: engine.Engine | None = None
         connect.connect(self.url)  # refuse a bad URL here, where it was written
@@ -83,9 +86,21 @@ class Ostinato:
     async def start(self, *, migrate: bool = True) -> None:
         if self._engine is not None:
             raise errors.NotPossible("this application is already open")
-        made = engine.Engine(self.url, self.tenant, self.functions, self.options, keyring=self.keyring)
+        made = self.make_engine(self.options)
         await made.start(migrate=migrate)
         self._engine = made
+
+    def make_engine(self, settings: options.EngineOptions, *, manual: bool = False) -> engine.Engine:
+        """An engine for this application, not yet started."""
+        return engine.Engine(
+            self.url,
+            self.tenant,
+            self.functions,
+            settings,
+            keyring=self.keyring,
+            secret_source=self.secret_source,
+            manual=manual,
+        )
 
     def attach(self, running: engine.Engine) -> None:
         """Use an engine that somebody else has started (the test kit does)."""
@@ -138,7 +153,7 @@ class Ostinato:
         return [Job(self, answer.job_id, created=answer.created) for answer in answers]
 
     async def _prepare(self, job: Any, overrides: Mapping[str, Any]) -> commands.Submit:
-        spec = graph.read_job(_document(job, overrides))
+        spec = graph.read_job(secrets_.hide_in_document(_document(job, overrides)))
         if len(spec.tasks) > self.options.max_tasks:
             raise errors.InvalidGraph(
                 f"the job has {len(spec.tasks):,} tasks and the limit is {self.options.max_tasks:,}", field="tasks"
@@ -176,6 +191,7 @@ class Ostinato:
             graph.check_id(signal_id, "signal_id")
         graph.check_id(name, "the name of a signal")
         data = codec.encode(payload, "the payload of the signal", self.options.max_payload_bytes)
+        data = secrets_.hide_in_payload(data)
         command = commands.SendSignal(job_id, name, signal_id or str(uuid_utils.uuid7()), data, actor)
         return await self.engine.execute(command)
 
@@ -339,7 +355,7 @@ class Job:
     async def add_tasks(self, tasks: Sequence[Any], *, actor: str | None = None) -> list[str]:
         """Let the running job grow: all of the tasks or none of them."""
         running = self._app.engine
-        specs, inputs = await running.prepare_tasks(tasks)
+        specs, inputs = await running.prepare_tasks(secrets_.hide_in_document(tasks))
         return await running.execute(
             commands.AddTasks(self.job_id, specs, inputs, actor=actor, most=self._app.options.max_tasks)
         )
@@ -381,7 +397,8 @@ class Job:
 
     def _inputs(self, inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         limit = self._app.options.max_payload_bytes
-        encoded = {t: codec.encode(value, f"the input of task {t!r}", limit) for t, value in inputs.items()}
+        hidden = secrets_.hide_in_document(inputs)
+        encoded = {t: codec.encode(value, f"the input of task {t!r}", limit) for t, value in hidden.items()}
         for task_id, data in encoded.items():
             if not data.startswith(b"{"):
                 raise errors.InvalidInput(f"the input of task {task_id!r} must be an object", field="inputs")

@@ -178,6 +178,12 @@ class TerminalError(OstinatoError):
     code = "terminal"
 
 
+class UnknownSecret(TerminalError):
+    """The input refers to a secret that this worker does not have."""
+
+    code = "unknown_secret"
+
+
 class RetryAfter(OstinatoError):
     """Raise this in a function to retry after the given number of seconds instead of the policy's delay."""
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ostinato import encryption, errors, functions, options, views
+from ostinato import encryption, errors, functions, options, secrets, views
 from ostinato.core import codec, commands, graph, ledger, rows, states
 from ostinato.engine import committer, maintenance, pulse, service, worker
 from ostinato.store import connect, store
@@ -31,6 +31,7 @@ class Engine:
         settings: options.EngineOptions,
         *,
         keyring: encryption.Keyring | None = None,
+        secret_source: secrets.SecretSource | None = None,
         manual: bool = False,
     ) -> None:
         self.tenant = tenant
@@ -39,6 +40,7 @@ class Engine:
         self.max_tasks = settings.max_tasks
         self._url = url
         self._keyring = keyring
+        self.secrets = secret_source or secrets.from_environment
         self._functions = registry
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual

@@ -208,7 +208,7 @@ class Context:
     def ready(self, reads_outputs: bool) -> bool:
         """Take over the input; False if there is more to read before the function can start."""
         data = self._lease.input
-        if data.startswith(b"\x00") or (reads_outputs and self._lease.dependencies) or secrets.MARK in data:
+        if data.startswith(b"\x00") or (reads_outputs and self._lease.dependencies) or secrets.mentioned(data):
             return False
         if data != codec.EMPTY_OBJECT:
             self._input = codec.decode(data)
@@ -219,7 +219,7 @@ class Context:
         lease = self._lease
         data = await self._services.read_payload(lease.job_id, lease.input)
         self._input = codec.decode(data)
-        if secrets.MARK in data:
+        if secrets.mentioned(data):
             self.redactor = secrets.Redactor()
             secrets.enter(self.redactor)
             self._input = await secrets.resolve(self._input, self._services.secrets, self.redactor)

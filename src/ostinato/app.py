@@ -9,13 +9,13 @@ from typing import Any, TypeVar, cast, overload
 
 import uuid_utils
 
-from ostinato import builder, errors, functions, options, views
+from ostinato import builder, errors, functions, options, rotation, views
 from ostinato import secrets as secrets_
 from ostinato.core import audit_chain, codec, commands, graph, states
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import engine
-from ostinato.store import connect, reads, rotation
+from ostinato.store import connect, reads
 
 T = TypeVar("T")
 
@@ -274,26 +274,21 @@ class Ostinato:
 
     # --- encryption --------------------------------------------------------------------------------------------
 
-    async def encryption_status(self) -> list[views.SealedView]:
-        """How many stored payloads each key has encrypted."""
-        return [views.SealedView(*row) for row in await self.engine.store.count_sealed(self.tenant)]
+    async def encryption_status(self) -> list[rotation.SealedCount]:
+        """How many stored payloads of this tenant each key has encrypted."""
+        return await rotation.status(self.engine.store, self.tenant)
 
-    async def rotate_encryption(self, progress: Callable[[str, int], None] = lambda table, rows: None) -> int:
-        """Encrypt everything that is stored with the first key; how many rows that were.
+    async def rotate_encryption(self) -> int:
+        """Encrypt everything of this tenant with the first key; how many rows that were.
 
-        Give the new key to every process first, then call this. `progress` hears of each batch.
+        Give the new key to every process first, then call this.
         """
+        return await rotation.rotate(self.engine.store, self.keys_at_hand(), self.tenant)
+
+    def keys_at_hand(self) -> Keyring:
         if self.keyring is None:
             raise errors.NotPossible(f"there are no encryption keys: set {VARIABLE}, or pass a Keyring")
-        done = 0
-        for table in rotation.TABLES:
-            after: dict[str, Any] | None = table.key
-            while after is not None:
-                count, after = await self.engine.store.reseal(self.tenant, self.keyring, table, after)
-                done += count
-                if count:
-                    progress(table.name, count)
-        return done
+        return self.keyring
 
     # --- keeping house -----------------------------------------------------------------------------------------
 

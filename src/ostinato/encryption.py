@@ -85,9 +85,7 @@ class Keyring:
         if stored[:1] != codec.SEAL_MARK:
             if self.accept_plain:
                 return stored
-            raise errors.DecryptionFailed(
-                "a stored payload is not encrypted, and only encrypted ones are accepted here"
-            )
+            raise codec.cannot_open(codec.SEAL_MARK)
         cipher = self._ciphers.get(codec.seal_key_id(stored))
         if cipher is None:
             raise codec.cannot_open(stored)

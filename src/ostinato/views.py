@@ -96,14 +96,6 @@ class AuditEntryView(msgspec.Struct, frozen=True, rename="camel"):
     hash: str
 
 
-class SealedView(msgspec.Struct, frozen=True, rename="camel"):
-    """How many payloads of a kind a key has encrypted; no `key_id` stands for those that are not encrypted."""
-
-    kind: str
-    key_id: str | None
-    count: int
-
-
 def moment(micros: int | None) -> datetime.datetime | None:
     return None if micros is None else _moment(micros)
 

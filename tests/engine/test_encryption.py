@@ -1,5 +1,6 @@
 """Encryption at rest through the whole engine: nothing readable is stored, and nothing but the right key opens it."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ostinato import Keyring, Ostinato, Retry, audit, errors
+from ostinato import Keyring, Ostinato, Retry, audit, errors, rotation
 from ostinato.store import queries, sealed
+from ostinato.store import rotation as tables
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -123,11 +125,11 @@ async def test_rotation_encrypts_everything_with_the_first_key(url: str) -> None
         await everything(app)
     async with opened(url, RING) as app:
         made, _ = await everything(app)
-    told: list[tuple[str, int]] = []
+    told: list[tuple[str, str, int]] = []
     async with opened(url, {"two": TWO, "one": ONE}, work=False) as app:
-        count = await app.rotate_encryption(lambda table, rows: told.append((table, rows)))
-        assert {table for table, _ in told} == {"task", "step", "signal", "blob", "event"}
-        assert count == sum(rows for _, rows in told)
+        count = await rotation.rotate(app.engine.store, app.keys_at_hand(), progress=lambda *batch: told.append(batch))
+        assert {table for _, table, _ in told} == {"task", "step", "signal", "blob", "event"}
+        assert count == sum(rows for _, _, rows in told)
         assert {view.key_id for view in await app.encryption_status()} == {"two"}
         assert await app.rotate_encryption() == 0
     async with opened(url, {"two": TWO}) as app:  # the old key can go
@@ -140,16 +142,47 @@ async def test_rotation_encrypts_everything_with_the_first_key(url: str) -> None
 
 
 async def test_rotation_goes_by_batches(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ostinato.store import rotation
-
-    monkeypatch.setattr(rotation, "TABLES", tuple(table._replace(batch=2) for table in rotation.TABLES))
+    monkeypatch.setattr(tables, "TABLES", tuple(table._replace(batch=2) for table in tables.TABLES))
     async with opened(url, RING) as app:
         await run(app, *[task(f"t{n}", input={"n": n}) for n in range(7)])
     told: list[int] = []
     async with opened(url, {"two": TWO, "one": ONE}, work=False) as app:
-        await app.rotate_encryption(lambda table, rows: told.append(rows))
+        await rotation.rotate(
+            app.engine.store, app.keys_at_hand(), "default", lambda tenant, table, rows: told.append(rows)
+        )
         assert max(told) == 2
         assert {view.key_id for view in await app.encryption_status()} == {"two"}
+
+
+async def test_rotation_beside_workers_loses_nothing(url: str) -> None:
+    async with opened(url, RING, work=False) as app:
+        waiting = [await app.submit(job(*[task(f"t{n}", input={"n": n}) for n in range(20)])) for _ in range(10)]
+    async with opened(url, {"two": TWO, "one": ONE}) as app:
+        async with asyncio.TaskGroup() as group:
+            rotating = group.create_task(app.rotate_encryption())
+            for made in waiting:
+                group.create_task((await app.job(made.job_id)).result(support.PATIENCE))
+        assert rotating.result() > 0
+        await app.rotate_encryption()  # what was being written meanwhile
+        assert {view.key_id for view in await app.encryption_status()} == {"two"}
+        assert await audit_problems(app) == []
+    async with opened(url, {"two": TWO}, work=False) as app:
+        for made in waiting:
+            assert await (await app.job(made.job_id)).outputs() == {f"t{n}": {"n": n} for n in range(20)}
+
+
+async def test_where_nothing_plain_is_accepted_nothing_plain_is_run_or_read(url: str) -> None:
+    async with opened(url, None, work=False) as app:
+        made = await app.submit(job(task("a", input={"said": MARKER})))
+    app = support.make(url)
+    app.keyring = Keyring(RING, accept_plain=False)
+    async with app:
+        await support.until(lambda: failed(app, made.job_id))
+        ((_, _, error),) = await app.engine.store.failures("default", made.job_id)
+        assert error["type"] == "DecryptionFailed"
+        assert "not encrypted" in error["message"]
+        with pytest.raises(errors.DecryptionFailed, match="not encrypted"):
+            await (await app.job(made.job_id)).task("a")
 
 
 async def test_rotation_needs_keys(url: str) -> None:

@@ -33,34 +33,40 @@ async def new_key(
 
 @command(group, "status")
 async def status(settings: Settings) -> None:
-    """Count stored payloads by the key that encrypted them."""
+    """Count stored payloads by the key that encrypted them.
+
+    Of all tenants, or of --tenant."""
+    from ostinato import rotation
     from ostinato.cli import session
 
     async with session.opened(settings) as app:
-        found = await app.encryption_status()
+        found = await rotation.status(app.engine.store, settings.tenant)
     if settings.json:
-        output.document({"tenant": app.tenant, "payloads": found})
+        output.document({"payloads": found})
         return
-    lines = [[p.kind, p.key_id or "(not encrypted)", f"{p.count:,}"] for p in found]
-    output.table(["payload", "key id", "count"], lines, none="no payloads")
+    lines = [[p.tenant, p.kind, p.key_id or "(not encrypted)", f"{p.count:,}"] for p in found]
+    output.table(["tenant", "payload", "key id", "count"], lines, none="no payloads")
 
 
 @command(group, "rotate")
 async def rotate(settings: Settings) -> None:
     """Encrypt everything that is stored with the first key.
 
-    Workers may go on meanwhile, if they have this key first too. What is done stays done if this is stopped."""
+    Of all tenants, or of --tenant. Workers may go on meanwhile, if they have this key first too. What is done stays
+    done if this is stopped."""
+    from ostinato import rotation
     from ostinato.cli import session
 
-    def progress(table: str, rows: int) -> None:
+    def progress(tenant: str, table: str, rows: int) -> None:
         if settings.json:
-            output.json_line({"table": table, "rows": rows})
+            output.json_line({"tenant": tenant, "table": table, "rows": rows})
         else:
-            output.note(f"{table}: {rows:,} rows")
+            output.note(f"{tenant}: {rows:,} rows of {table}")
 
     async with session.opened(settings) as app:
-        await session.record(app, "encryption.rotate", "" if app.keyring is None else app.keyring.ids[0])
-        count = await app.rotate_encryption(progress)
+        keyring = app.keys_at_hand()
+        await session.record(app, "encryption.rotate", keyring.ids[0], tenant=settings.tenant or "all")
+        count = await rotation.rotate(app.engine.store, keyring, settings.tenant, progress)
     if settings.json:
         output.json_line({"rotated": count})
     else:

@@ -85,6 +85,8 @@ def seal_key_id(stored: bytes) -> str:
 
 def cannot_open(stored: bytes) -> errors.DecryptionFailed:
     key_id = seal_key_id(stored)
+    if not key_id:
+        return errors.DecryptionFailed("a stored payload is not encrypted, and only encrypted ones are accepted here")
     return errors.DecryptionFailed(
         f"a payload is encrypted with key {key_id!r} and does not open: give that key (OSTINATO_ENCRYPTION_KEYS); if "
         "it is there, it is another one of the same id, or what is stored was changed or moved",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ostinato import encryption, errors
-from ostinato.core import rows
+from ostinato.core import codec, rows
 from ostinato.store import database
 
 T = TypeVar("T")
@@ -134,9 +134,10 @@ def about(tenant: str, job_id: str, kind: str, *place: str | int | bytes) -> byt
 
 
 def open_inputs(keyring: encryption.Keyring, tenant: str, leases: Sequence[rows.Lease]) -> None:
-    """Open what workers are to run. One that cannot be opened is left: its attempt fails, and says why."""
+    """Open what workers are to run. One that cannot be opened stays so: its attempt fails, and says why."""
     for lease in leases:
         try:
             lease.input = keyring.open(lease.input, about(tenant, lease.job_id, "input", lease.task_id))
         except errors.DecryptionFailed:
-            continue
+            if not lease.input.startswith(codec.SEAL_MARK):
+                lease.input = codec.SEAL_MARK  # plain, and nothing plain is accepted

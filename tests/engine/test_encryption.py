@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Keyring, Ostinato, Retry, audit, errors, rotation
+from ostinato import Keyring, Ostinato, Retry, audit, errors, rotation, testing
 from ostinato.store import queries, sealed
 from ostinato.store import rotation as tables
 from tests.engine import support
@@ -256,6 +256,19 @@ async def test_a_signal_that_cannot_be_opened_fails_who_waits_for_it(url: str) -
         assert error["type"] == "DecryptionFailed"
         assert "'one'" in error["message"]
         assert await run(app, task("b", input={"n": 1})) == {"b": {"n": 1}}
+
+
+async def test_the_test_kit_sees_every_commit(url: str) -> None:
+    app = support.make(url)
+    app.keyring = Keyring(RING)
+    commits: list[str] = []
+    async with testing.open(app) as kit:
+        app.engine.db.before_commit = lambda: commits.append("before")
+        app.engine.db.after_commit = lambda: commits.append("after")
+        await kit.app.submit(job(task("a")))
+        assert commits == ["before", "after"]
+        await kit.run_until_idle()
+        await kit.audit()
 
 
 def test_the_tables_of_payloads_speak_of_statements_that_exist() -> None:

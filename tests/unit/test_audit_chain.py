@@ -12,9 +12,9 @@ from ostinato.core import audit_chain
 def chain(count: int, tenant: str = "t") -> list[audit_chain.Entry]:
     made: list[audit_chain.Entry] = []
     for number in range(count):
-        new = audit_chain.new_entry(number, "key-1", "jobs.cancel", f"job-{number}", None, {"n": number})
+        new = audit_chain.new_entry("key-1", "jobs.cancel", f"job-{number}", None, {"n": number})
         last = (made[-1].seq, made[-1].hash) if made else None
-        made.append(audit_chain.next_entry(tenant, last, new))
+        made.append(audit_chain.next_entry(tenant, last, number, new))
     return made
 
 
@@ -47,8 +47,8 @@ def test_entries_cannot_be_taken_out_moved_or_made_up() -> None:
     assert verdict(entries[:2] + entries[3:]).broken_seq == 3
     assert verdict(entries[1:]).broken_seq == 1
     assert verdict([entries[0], entries[2], entries[1], *entries[3:]]).broken_seq == 2
-    new = audit_chain.new_entry(0, "key-1", "jobs.cancel", "made up", None, {})
-    forged = audit_chain.next_entry("t", (2, entries[1].hash), new)
+    new = audit_chain.new_entry("key-1", "jobs.cancel", "made up", None, {})
+    forged = audit_chain.next_entry("t", (2, entries[1].hash), 0, new)
     assert verdict([*entries[:2], forged, *entries[3:]]).broken_seq == 4
 
 
@@ -69,4 +69,4 @@ def test_an_end_that_was_noted_must_still_be_there() -> None:
 def test_what_cannot_be_stored_is_refused(wrong: dict[str, Any]) -> None:
     fields: dict[str, Any] = {"actor": "a", "action": "b", "target": "", "request_id": None, "details": {}}
     with pytest.raises(errors.InvalidInput):
-        audit_chain.new_entry(0, **(fields | wrong))
+        audit_chain.new_entry(**(fields | wrong))

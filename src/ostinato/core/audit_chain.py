@@ -55,14 +55,14 @@ def entry_hash(tenant: str, entry: Entry) -> bytes:
     return hashlib.sha256(entry.previous_hash + codec.encode_canonical(fields)).digest()
 
 
-def next_entry(tenant: str, last: tuple[int, bytes] | None, entry: Entry) -> Entry:
-    """The entry with its place at the end of the chain, whose last (seq, hash) is given."""
+def next_entry(tenant: str, last: tuple[int, bytes] | None, at: int, entry: Entry) -> Entry:
+    """The entry with its time and its place at the end of the chain, whose last (seq, hash) is given."""
     seq, previous_hash = last or (0, START)
-    placed = msgspec.structs.replace(entry, seq=seq + 1, previous_hash=previous_hash)
+    placed = msgspec.structs.replace(entry, seq=seq + 1, at=at, previous_hash=previous_hash)
     return msgspec.structs.replace(placed, hash=entry_hash(tenant, placed))
 
 
-def new_entry(at: int, actor: str, action: str, target: str, request_id: str | None, details: object) -> Entry:
+def new_entry(actor: str, action: str, target: str, request_id: str | None, details: object) -> Entry:
     """An entry that has no place yet, if its parts can be stored."""
     texts = {"actor": actor, "action": action, "target": target, "request_id": request_id or ""}
     for field, text in texts.items():
@@ -71,7 +71,7 @@ def new_entry(at: int, actor: str, action: str, target: str, request_id: str | N
         if not text and field in ("actor", "action"):
             raise errors.InvalidInput(f"{field} must not be empty: the log says who did what", field=field)
     data = codec.encode(details, "the details of an audit entry", MAX_DETAILS)
-    return Entry(0, at, actor, action, target, request_id, data, START, b"")
+    return Entry(0, 0, actor, action, target, request_id, data, START, b"")
 
 
 def follow(tenant: str, verdict: Verdict, entries: Iterable[Entry], noted: tuple[int, str] | None = None) -> None:

@@ -26,15 +26,13 @@ class AuditLog:
         details: Any = None,
     ) -> audit_chain.Entry:
         """Add an entry to the end of the tenant's chain."""
-        new = audit_chain.new_entry(
-            self.db.now(), actor, action, target, request_id, {} if details is None else details
-        )
+        new = audit_chain.new_entry(actor, action, target, request_id, {} if details is None else details)
 
         def script() -> database.Script[audit_chain.Entry]:
             yield fetch("lock_audit_log", tenant=tenant)
             found = yield fetch("last_audit_entry", tenant=tenant)
             last = (found[0][0], found[0][1]) if found else None
-            entry = audit_chain.next_entry(tenant, last, new)
+            entry = audit_chain.next_entry(tenant, last, self.db.now(), new)
             columns = {name: getattr(entry, name) for name in entry.__struct_fields__}
             yield fetch("append_audit_entry", tenant=tenant, **columns)
             return entry

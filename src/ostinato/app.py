@@ -9,9 +9,11 @@ from typing import Any, TypeVar, Unpack, cast, overload
 
 import uuid_utils
 
-from ostinato import builder, errors, functions, options, redriving, views
-from ostinato.core import codec, commands, filters, graph, why
+from ostinato import builder, errors, functions, options, redriving, rotation, views
+from ostinato import secrets as secrets_
+from ostinato.core import audit_chain, codec, commands, filters, graph, why
 from ostinato.core.retry import Retry
+from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import engine
 from ostinato.store import connect, lists, stream
 
@@ -25,11 +27,19 @@ class Ostinato:
     """
 
     def __init__(
-        self, url: str | None = None, *, tenant: str = "default", options: options.EngineOptions | None = None
+        self,
+        url: str | None = None,
+        *,
+        tenant: str = "default",
+        options: options.EngineOptions | None = None,
+        encryption: Keyring | None = None,
+        secrets: secrets_.SecretSource | None = None,
     ) -> None:
         self.url = url or connect.default_url()
         self.tenant = graph.check_id(tenant, "tenant")
         self.options = options or _default_options()
+        self.keyring = encryption or Keyring.from_environment()
+        self.secret_source = secrets
         self.functions: dict[str, functions.Function] = {}
         self._engine: engine.Engine | None = None
         connect.connect(self.url)  # refuse a bad URL here, where it was written
@@ -76,9 +86,21 @@ class Ostinato:
     async def start(self, *, migrate: bool = True) -> None:
         if self._engine is not None:
             raise errors.NotPossible("this application is already open")
-        made = engine.Engine(self.url, self.tenant, self.functions, self.options)
+        made = self.make_engine(self.options)
         await made.start(migrate=migrate)
         self._engine = made
+
+    def make_engine(self, settings: options.EngineOptions, *, manual: bool = False) -> engine.Engine:
+        """An engine for this application, not yet started."""
+        return engine.Engine(
+            self.url,
+            self.tenant,
+            self.functions,
+            settings,
+            keyring=self.keyring,
+            secret_source=self.secret_source,
+            manual=manual,
+        )
 
     def attach(self, running: engine.Engine) -> None:
         """Use an engine that somebody else has started (the test kit does)."""
@@ -131,7 +153,7 @@ class Ostinato:
         return [Job(self, answer.job_id, created=answer.created) for answer in answers]
 
     async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:
-        spec = graph.read_job(_document(job, overrides))
+        spec = graph.read_job(secrets_.hide_in_document(_document(job, overrides)))
         if len(spec.tasks) > self.options.max_tasks:
             raise errors.InvalidGraph(
                 f"the job has {len(spec.tasks):,} tasks and the limit is {self.options.max_tasks:,}", field="tasks"
@@ -171,6 +193,7 @@ class Ostinato:
             graph.check_id(signal_id, "signal_id")
         graph.check_id(name, "the name of a signal")
         data = codec.encode(payload, "the payload of the signal", self.options.max_payload_bytes)
+        data = secrets_.hide_in_payload(data)
         command = commands.SendSignal(job_id, name, signal_id or str(uuid_utils.uuid7()), data, actor)
         return await self.engine.execute(command)
 
@@ -240,6 +263,55 @@ class Ostinato:
             if not found:
                 await asyncio.sleep(min(self.options.poll_seconds, 0.05))
 
+    # --- who did what ------------------------------------------------------------------------------------------
+
+    async def record(
+        self,
+        *,
+        actor: str,
+        action: str,
+        target: str = "",
+        details: Mapping[str, Any] | None = None,
+        request_id: str | None = None,
+    ) -> views.AuditEntryView:
+        """Add to the audit log that `actor` does `action` (such as `jobs.cancel`) to `target`.
+
+        Record first, then act: nothing is then done that the log does not know of. How it went is in the job's events.
+        """
+        entry = await self.engine.store.append_audit(
+            self.tenant, actor=actor, action=action, target=target, request_id=request_id, details=details
+        )
+        return views.audit_entry_view(entry)
+
+    async def audit_log(self, **filters: Any) -> list[views.AuditEntryView]:
+        """Entries of the audit log, newest first, by actor, action or target; `before` a number, at `most` so many."""
+        found = await self.engine.store.audit_entries(self.tenant, **filters)
+        return [views.audit_entry_view(entry) for entry in found]
+
+    async def verify_audit_log(self, *, head: str | None = None) -> audit_chain.Verdict:
+        """Whether the log is as it was written; `head` is an end of it that was noted elsewhere, as `SEQ:HASH`."""
+        return await self.engine.store.verify_audit(self.tenant, head=head)
+
+    # --- encryption --------------------------------------------------------------------------------------------
+
+    async def encryption_status(self) -> list[rotation.SealedCount]:
+        """How many stored payloads of this tenant each key has encrypted."""
+        return await rotation.status(self.engine.store, self.tenant)
+
+    async def rotate_encryption(self) -> int:
+        """Encrypt everything of this tenant with the first key; how many rows that were.
+
+        Give the new key to every process first, then call this.
+        """
+        return await rotation.rotate(self.engine.store, self.keys_at_hand(), self.tenant)
+
+    def keys_at_hand(self) -> Keyring:
+        if self.keyring is None:
+            raise errors.NotPossible(f"there are no encryption keys: set {VARIABLE}, or pass a Keyring")
+        return self.keyring
+
+    # --- keeping house -----------------------------------------------------------------------------------------
+
     async def set_retention(self, seconds: float | None) -> None:
         """How long this tenant keeps finished jobs; None goes back to the engine's setting."""
         if seconds is not None:
@@ -302,7 +374,7 @@ class Job:
     async def add_tasks(self, tasks: Sequence[Any], *, actor: str | None = None) -> list[str]:
         """Let the running job grow: all of the tasks or none of them."""
         running = self._app.engine
-        specs, inputs = await running.prepare_tasks(tasks)
+        specs, inputs = await running.prepare_tasks(secrets_.hide_in_document(tasks))
         return await running.execute(
             commands.AddTasks(self.job_id, specs, inputs, actor=actor, most=self._app.options.max_tasks)
         )
@@ -344,7 +416,8 @@ class Job:
 
     def _inputs(self, inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         limit = self._app.options.max_payload_bytes
-        encoded = {t: codec.encode(value, f"the input of task {t!r}", limit) for t, value in inputs.items()}
+        hidden = secrets_.hide_in_document(inputs)
+        encoded = {t: codec.encode(value, f"the input of task {t!r}", limit) for t, value in hidden.items()}
         for task_id, data in encoded.items():
             if not data.startswith(b"{"):
                 raise errors.InvalidInput(f"the input of task {task_id!r} must be an object", field="inputs")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from types import TracebackType
 from typing import Any, TypeVar, Unpack, cast, overload
 
+import msgspec
 import uuid_utils
 
 from ostinato import builder, errors, functions, options, redriving, rotation, views
@@ -14,7 +15,7 @@ from ostinato import secrets as secrets_
 from ostinato.core import audit_chain, codec, commands, filters, graph, why
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
-from ostinato.engine import engine
+from ostinato.engine import engine, scribe
 from ostinato.store import connect, lists, stream
 
 T = TypeVar("T")
@@ -144,13 +145,20 @@ class Ostinato:
     async def submit(self, job: Any, /, *, actor: str | None = None, **overrides: Any) -> Job:
         """Submit one job: a document (a dict or JSON text), or a graph from `app.graph`. Durable when this returns."""
         answer = await self.engine.execute(await self._prepare(job, overrides, actor))
+        await self._note_submitted(actor, answer)
         return Job(self, answer.job_id, created=answer.created)
 
     async def submit_many(self, jobs: Sequence[Any], /, *, actor: str | None = None, **overrides: Any) -> list[Job]:
         """Submit many jobs. Each is checked before any is entered, so that a bad one changes nothing."""
         batch = [await self._prepare(job, overrides, actor) for job in jobs]
         answers = await asyncio.gather(*[self.engine.execute(command) for command in batch])
+        await asyncio.gather(*[self._note_submitted(actor, answer) for answer in answers])
         return [Job(self, answer.job_id, created=answer.created) for answer in answers]
+
+    async def _note_submitted(self, actor: str | None, answer: commands.Submitted) -> None:
+        """Only now is it known which job it is. Who submitted it is in its first event in any case."""
+        if answer.created:
+            await self.note(actor, "jobs.submit", answer.job_id)
 
     async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:
         spec = graph.read_job(secrets_.hide_in_document(_document(job, overrides)))
@@ -195,6 +203,7 @@ class Ostinato:
         data = codec.encode(payload, "the payload of the signal", self.options.max_payload_bytes)
         data = secrets_.hide_in_payload(data)
         command = commands.SendSignal(job_id, name, signal_id or str(uuid_utils.uuid7()), data, actor)
+        await self.note(actor, "jobs.signal", job_id, name=name)
         return await self.engine.execute(command)
 
     # --- finding ---------------------------------------------------------------------------------------------
@@ -236,6 +245,8 @@ class Ostinato:
         One that is no dead letter is refused; a dry run only says which of them are."""
         if dry_run:
             return redriving.told(await self.engine.store.are_dead_letters(self.tenant, letters), dry_run=True)
+        target = "/".join(letters[0]) if len(letters) == 1 else ""
+        await self.note(actor, "deadLetters.redrive", target, letters=len(letters))
         return redriving.told(await redriving.redrive(self.engine, letters, actor))
 
     async def redrive_matching(
@@ -245,6 +256,7 @@ class Ostinato:
         chosen = filters.dead_letter_filter(**wanted)
         if dry_run:
             return await redriving.preview(self.engine, chosen)
+        await self.note(actor, "deadLetters.redrive", filters=msgspec.to_builtins(chosen))
         return await redriving.redrive_matching(self.engine, chosen, actor)
 
     async def events(self, *, cursor: str | None = None, most: int = 1000) -> list[stream.FeedEvent]:
@@ -278,10 +290,15 @@ class Ostinato:
 
         Record first, then act: nothing is then done that the log does not know of. How it went is in the job's events.
         """
-        entry = await self.engine.store.append_audit(
-            self.tenant, actor=actor, action=action, target=target, request_id=request_id, details=details
-        )
-        return views.audit_entry_view(entry)
+        request = request_id or scribe.request_id.get()
+        entry = audit_chain.new_entry(actor, action, target, request, dict(details or {}))
+        return views.audit_entry_view(await self.engine.scribe.record(entry))
+
+    async def note(self, actor: str | None, action: str, target: str = "", **details: Any) -> None:
+        """The same for what is done under a name; code that acts for itself is not recorded."""
+        if actor is not None:
+            known = {name: value for name, value in details.items() if value is not None}
+            await self.record(actor=actor, action=action, target=target, details=known)
 
     async def audit_log(self, **filters: Any) -> list[views.AuditEntryView]:
         """Entries of the audit log, newest first, by actor, action or target; `before` a number, at `most` so many."""
@@ -375,6 +392,7 @@ class Job:
         """Let the running job grow: all of the tasks or none of them."""
         running = self._app.engine
         specs, inputs = await running.prepare_tasks(secrets_.hide_in_document(tasks))
+        await self._app.note(actor, "jobs.addTasks", self.job_id, tasks=len(specs))
         return await running.execute(
             commands.AddTasks(self.job_id, specs, inputs, actor=actor, most=self._app.options.max_tasks)
         )
@@ -384,13 +402,16 @@ class Job:
 
     async def cancel(self, reason: str | None = None, *, actor: str | None = None) -> str:
         """Stop the job. The answer says who won: `cancelled`, or the state in which it had already ended."""
+        await self._app.note(actor, "jobs.cancel", self.job_id, reason=reason)
         return await self._app.engine.execute(commands.CancelJob(self.job_id, reason, actor))
 
     async def cancel_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
+        await self._app.note(actor, "tasks.cancel", f"{self.job_id}/{task_id}", reason=reason)
         return await self._app.engine.execute(commands.CancelTask(self.job_id, task_id, reason, actor))
 
     async def skip_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
         """Go on without this task."""
+        await self._app.note(actor, "tasks.skip", f"{self.job_id}/{task_id}", reason=reason)
         return await self._app.engine.execute(commands.SkipTask(self.job_id, task_id, reason, actor))
 
     async def retry_task(
@@ -398,6 +419,7 @@ class Job:
     ) -> None:
         """Run one task again, with all its attempts, and with another input if given."""
         inputs = {} if input is None else self._inputs({task_id: input})
+        await self._app.note(actor, "tasks.retry", f"{self.job_id}/{task_id}", newInput=input is not None)
         await self._app.engine.execute(commands.RetryTasks(self.job_id, [task_id], inputs, actor))
 
     async def resume(
@@ -412,6 +434,9 @@ class Job:
         encoded = self._inputs(inputs or {})
         if deadline is not None:
             graph.check_seconds(deadline, "deadline")
+        if not dry_run:
+            changed = sorted(encoded) or None
+            await self._app.note(actor, "jobs.resume", self.job_id, newInputs=changed, deadline=deadline)
         return await self._app.engine.execute(commands.Resume(self.job_id, encoded, deadline, dry_run, actor))
 
     def _inputs(self, inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:

@@ -6,6 +6,7 @@ import contextlib
 import pytest
 
 from ostinato import Ostinato, errors
+from ostinato.core import audit_chain
 from ostinato.store import connect, store
 from tests.engine import support
 
@@ -116,7 +117,9 @@ async def test_many_writers_make_one_chain(url: str) -> None:
             stores.append(store.Store(database))
         await asyncio.gather(
             *[
-                stores[number % LINKS].append_audit("default", actor=f"key-{number}", action="test")
+                stores[number % LINKS].append_audit(
+                    "default", [audit_chain.new_entry(f"key-{number}", "test", "", None, {})]
+                )
                 for number in range(WRITERS)
                 for _ in range(4)
             ]

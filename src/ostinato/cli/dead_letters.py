@@ -131,15 +131,12 @@ async def redrive(
     _check_choice((job_id, task_id), many=everything or any(value is not None for value in wanted.values()))
     async with session.opened(settings) as app:
         if job_id is not None and task_id is not None:
-            if not dry_run:
-                await session.record(app, "deadLetters.redrive", f"{job_id}/{task_id}", letters=1)
             done = await app.redrive([(job_id, task_id)], dry_run=dry_run, actor=session.actor())
         else:
             done = await app.redrive_matching(**wanted, dry_run=True)
             if not dry_run:
                 if done.count and not yes and not _confirmed(done, settings):
                     return failures.FAILED
-                await session.record(app, "deadLetters.redrive", letters=done.count)
                 done = await app.redrive_matching(**wanted, actor=session.actor())
     _answer(settings, done)
     return failures.OK

@@ -37,8 +37,7 @@ async def submit(
     found = loading.documents(source)
     given = None if application is None else loading.application(application)
     async with session.opened(settings, given) as app:
-        await session.record(app, "jobs.submit", jobs=len(found))
-        submitted = await app.submit_many(found)
+        submitted = await app.submit_many(found, actor=session.actor())
     if settings.json:
         answer: Any = [{"jobId": job.job_id, "created": job.created} for job in submitted]
         output.document({"jobs": answer})
@@ -175,7 +174,6 @@ async def cancel(settings: Settings, job_id: JobId, reason: Reason = None) -> No
 
     async with session.opened(settings) as app:
         job = await app.job(job_id)
-        await session.record(app, "jobs.cancel", job_id, reason=reason)
         state = await job.cancel(reason, actor=session.actor())
     if settings.json:
         output.document({"jobId": job_id, "state": state})
@@ -203,8 +201,6 @@ async def resume(
     inputs = dict(_read_input(text) for text in new_input or [])
     async with session.opened(settings) as app:
         job = await app.job(job_id)
-        if not dry_run:
-            await session.record(app, "jobs.resume", job_id, newInputs=sorted(inputs) or None, deadline=deadline)
         plan = await job.resume(inputs=inputs, deadline=deadline, dry_run=dry_run, actor=session.actor())
     if settings.json:
         output.document({"jobId": job_id, "dryRun": dry_run, "plan": plan})

@@ -26,7 +26,6 @@ async def signal(
 
     value = loading.value(payload, "the payload of the signal")
     async with session.opened(settings) as app:
-        await session.record(app, "jobs.signal", job_id, name=name)
         heard = await app.signal(job_id, name, value, actor=session.actor())
     if settings.json:
         output.document({"jobId": job_id, "name": name, "heard": heard})

@@ -120,7 +120,6 @@ async def retry(
     given = None if new_input is None else loading.value(new_input, f"the input of task {task_id!r}")
     async with session.opened(settings) as app:
         job = await app.job(job_id)
-        await session.record(app, "tasks.retry", f"{job_id}/{task_id}", newInput=given is not None)
         await job.retry_task(task_id, input=given, actor=session.actor())
         task = await job.task(task_id)
     _answer(settings, job_id, task_id, task.task.state)
@@ -133,7 +132,6 @@ async def skip(settings: Settings, job_id: JobId, task_id: TaskId, reason: Reaso
 
     async with session.opened(settings) as app:
         job = await app.job(job_id)
-        await session.record(app, "tasks.skip", f"{job_id}/{task_id}", reason=reason)
         state = await job.skip_task(task_id, reason, actor=session.actor())
     _answer(settings, job_id, task_id, state)
 
@@ -145,7 +143,6 @@ async def cancel(settings: Settings, job_id: JobId, task_id: TaskId, reason: Rea
 
     async with session.opened(settings) as app:
         job = await app.job(job_id)
-        await session.record(app, "tasks.cancel", f"{job_id}/{task_id}", reason=reason)
         state = await job.cancel_task(task_id, reason, actor=session.actor())
     _answer(settings, job_id, task_id, state)
 

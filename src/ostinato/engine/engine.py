@@ -14,7 +14,7 @@ import msgspec
 
 from ostinato import encryption, errors, functions, options, secrets, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import committer, maintenance, pulse, service, worker
+from ostinato.engine import committer, maintenance, pulse, scribe, service, worker
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
@@ -58,6 +58,7 @@ class Engine:
         else:
             self.db, self.store = host.db, host.store
         self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
+        self.scribe = scribe.Scribe(tenant, self.store)
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
         poll, lease = settings.poll_seconds, settings.lease_seconds

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+
+import msgspec
 
 from ostinato.core import audit_chain
 from ostinato.store import database
@@ -15,27 +17,20 @@ PAGE = 1_000
 class AuditLog:
     db: database.Database
 
-    async def append_audit(
-        self,
-        tenant: str,
-        *,
-        actor: str,
-        action: str,
-        target: str = "",
-        request_id: str | None = None,
-        details: Any = None,
-    ) -> audit_chain.Entry:
-        """Add an entry to the end of the tenant's chain."""
-        new = audit_chain.new_entry(actor, action, target, request_id, {} if details is None else details)
+    async def append_audit(self, tenant: str, new: Sequence[audit_chain.Entry]) -> list[audit_chain.Entry]:
+        """Add entries to the end of the tenant's chain; the answer is how they stand there."""
 
-        def script() -> database.Script[audit_chain.Entry]:
+        def script() -> database.Script[list[audit_chain.Entry]]:
             yield fetch("lock_audit_log", tenant=tenant)
             found = yield fetch("last_audit_entry", tenant=tenant)
             last = (found[0][0], found[0][1]) if found else None
-            entry = audit_chain.next_entry(tenant, last, self.db.now(), new)
-            columns = {name: getattr(entry, name) for name in entry.__struct_fields__}
-            yield fetch("append_audit_entry", tenant=tenant, **columns)
-            return entry
+            written: list[audit_chain.Entry] = []
+            for entry in new:
+                placed = audit_chain.next_entry(tenant, last, self.db.now(), entry)
+                yield fetch("append_audit_entry", tenant=tenant, **msgspec.structs.asdict(placed))
+                written.append(placed)
+                last = (placed.seq, placed.hash)
+            return written
 
         return await self.db.write(script)
 

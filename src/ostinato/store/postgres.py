@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import random
 import time
 import zlib
 from collections.abc import AsyncGenerator, Callable
@@ -30,6 +31,8 @@ STRIPES = 64
 """Jobs share this many locks, so that a large batch does not fill the server's table of locks."""
 MOST_ROWS = 10_000
 """Rows that go into one statement."""
+READERS = ("reader", "reader-2", "reader-3", "reader-4")
+"""Readers by role, each with a connection of its own."""
 PESSIMISM = 50
 """How many transactions lock before they read after one that did not was overtaken."""
 
@@ -75,7 +78,7 @@ class PostgresDatabase:
         self._clock = clock
         self._blocks = queries.blocks(self.dialect)
         self._connections: dict[str, asyncpg.Connection[Any]] = {}
-        self._locks = {role: asyncio.Lock() for role in ("writer", "reader", "listener")}
+        self._locks = {role: asyncio.Lock() for role in ("writer", "listener", *READERS)}
         self._offset = 0
         self._calibrated_at = -CALIBRATE_SECONDS
         self._change = asyncio.Event()
@@ -139,7 +142,7 @@ class PostgresDatabase:
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
         for again in (True, False):
             try:
-                async with self._connection("reader") as connection:
+                async with self._connection(self._free_reader()) as connection:
                     if not snapshot:
                         return await self._drive(connection, script())
                     async with connection.transaction(isolation="repeatable_read", readonly=True):
@@ -148,6 +151,11 @@ class PostgresDatabase:
                 if not again:
                     raise
         raise AssertionError
+
+    def _free_reader(self) -> str:
+        """One that nobody uses. Connections are made when they are needed: most programs only have the first."""
+        free = [role for role in READERS if not self._locks[role].locked()]
+        return free[0] if free else random.choice(READERS)
 
     async def changed(self, timeout: float) -> bool:
         try:

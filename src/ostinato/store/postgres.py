@@ -120,6 +120,7 @@ class PostgresDatabase:
         script: Callable[[], database.Script[T]],
         *,
         optimistic: bool = False,
+        brief: bool = False,
         committed: Callable[[T], None] | None = None,
     ) -> T:
         for again in range(TRIES):

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import random
+import re
 import time
 import zlib
 from collections.abc import AsyncGenerator, Callable
@@ -355,11 +356,19 @@ class PostgresDatabase:
         if writes:
             tenant = writes[0][1][0][0]
             rows_of = dict(writes)
-            names = _known_set(frozenset(rows_of)) or tuple(rows_of)
-            args = [arg for name in names for arg in self._columns(name, tenant, rows_of.get(name))]
+            names = tuple(rows_of)
+            single = names in _SINGLES and all(len(rows) == 1 for _, rows in writes)
+            if single:
+                args = [arg for name, rows in writes for arg in self._values(name, tenant, rows[0])]
+            else:
+                names = _known_set(frozenset(names)) or names
+                args = [arg for name in names for arg in self._columns(name, tenant, rows_of.get(name))]
             if set(database.GUARDED) & set(names):
                 args.append(sum(len(rows_of.get(name, ())) for name in database.GUARDED))
-            await connection.execute(_together(names), *args)
+            await connection.execute(_together(names, single=single), *args)
+
+    def _values(self, name: str, tenant: str, row: tuple[Any, ...]) -> list[Any]:
+        return [tenant if p.column is None else row[p.column] for p in self._blocks[name].parameters]
 
     def _columns(self, name: str, tenant: str, rows: list[tuple[Any, ...]] | None) -> list[Any]:
         parameters = self._blocks[name].parameters
@@ -432,8 +441,18 @@ def _known_set(wanted: frozenset[str]) -> tuple[str, ...] | None:
     return next((names for names in _SETS if wanted <= set(names)), None)
 
 
+_SINGLES = {
+    ("insert_job", "insert_task", "insert_lease", "insert_event_page"),
+    ("insert_job", "insert_task", "delete_lease", "insert_lease", "insert_event_page"),
+    ("update_job", "complete_task", "insert_event_page"),
+    ("advance_job", "claim_task", "complete_task", "delete_lease", "insert_lease", "insert_event_page"),
+}
+"""What a single task writes: one row each. A driver encodes a value much quicker than an array of one."""
+_ARRAY = re.compile(r"(\$\d+)::(\w+)\[\]")
+
+
 @functools.cache
-def _together(names: tuple[str, ...]) -> str:
+def _together(names: tuple[str, ...], *, single: bool = False) -> str:
     """Several writes as one statement, hence one round trip. Their parameters are numbered on."""
     blocks = queries.blocks("postgres")
     parts: list[str] = []
@@ -446,4 +465,5 @@ def _together(names: tuple[str, ...]) -> str:
     if guarded:
         changed = " + ".join(f"(SELECT count(*) FROM {name})" for name in guarded)  # noqa: S608 -- our names
         last = f"SELECT ostinato_expect({changed}, $1)"
-    return f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"
+    made = f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"
+    return _ARRAY.sub(r"ARRAY[\1::\2]", made) if single else made

@@ -103,6 +103,12 @@ class TaskNotFound(NotFound):
     code = "task_not_found"
 
 
+class WorkerNotFound(NotFound):
+    """There is no worker with this id: it was not heard of for too long, or has left. Register it."""
+
+    code = "worker_not_found"
+
+
 class KeyNotFound(NotFound):
     """There is no key with this id."""
 
@@ -337,6 +343,15 @@ class InvalidUrl(InvalidInput):
     """The URL must start with sqlite:/// or postgresql://."""
 
     code = "invalid_url"
+
+
+# --- a worker without a database ---------------------------------------------------------------------------------
+
+
+class ServerUnavailable(OstinatoError):
+    """The server cannot be reached, or cannot work now. Check the address, and that it is up."""
+
+    code = "server_unavailable"
 
 
 class NotRunning(OstinatoError):

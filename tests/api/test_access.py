@@ -16,11 +16,19 @@ from tests.api import support
 from tests.api.support import Site, problem
 from tests.engine.support import job, task
 
+HELD = {"workerId": "some-worker", "jobId": "{jobId}", "taskId": "{taskId}", "attempt": 1, "token": "some-worker.a.b"}
 BODIES: dict[str, Any] = {
     "/v1/jobs": support.ONE,
     "/v1/plans": support.ONE,
     "/v1/jobs/{jobId}/tasks": {"tasks": [task("b")]},
     "/v1/dead-letters/redrive": {"letters": [{"jobId": "{jobId}", "taskId": "{taskId}"}]},
+    "/v1/work/register": {"functions": [{"name": "nobody-submits-this"}]},
+    **{f"/v1/work/{verb}": {"workerId": "some-worker"} for verb in ("claim", "heartbeat", "leave")},
+    **{f"/v1/work/{verb}": HELD for verb in ("complete", "fail", "release", "steps", "outputs")},
+    "/v1/work/suspend": HELD | {"kind": "sleep", "key": "sleep", "seconds": 1},
+    "/v1/work/step": HELD | {"key": "one"},
+    "/v1/work/payload": HELD | {"digest": "00"},
+    "/v1/work/add-tasks": HELD | {"key": "add_tasks", "tasks": [task("b")]},
 }
 
 

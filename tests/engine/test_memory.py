@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Generator
 from typing import Any
 
 import apsw
@@ -11,7 +12,7 @@ import pytest
 
 from ostinato import Ostinato, audit, errors
 from ostinato.core import ledger, needs, rows
-from ostinato.store import memory
+from ostinato.store import database, memory
 from tests.engine import support
 from tests.engine.support import task
 
@@ -201,10 +202,32 @@ def test_a_large_submission_is_not_little() -> None:
     assert not memory.Memory().knows_it_is_little("t", wanted)
 
 
+async def test_a_short_transaction_keeps_out_of_one_that_nobody_waits_for_any_more(sqlite_url: str) -> None:
+    """Whoever asked for a transaction was cancelled. It goes on all the same, and nothing may get into it."""
+    done: list[str] = []
+
+    def script(name: str, seconds: float) -> Generator[Any, Any, None]:
+        yield database.fetch("read_job", tenant="default", job_id="none")
+        time.sleep(seconds)
+        done.append(name)
+
+    async with support.opened(sqlite_url, work=False, maintain=False, poll_seconds=60) as app:
+        db = app.engine.db
+        for _ in range(30):  # until commits are known to be quick
+            await db.write(lambda: script("quick", 0), brief=True)
+        done.clear()
+        asking = asyncio.create_task(db.write(lambda: script("slow", 0.3)))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        await db.write(lambda: script("brief", 0), brief=True)
+        assert done == ["slow", "brief"]
+
+
 async def test_a_short_transaction_waits_for_nobody_on_the_loop(sqlite_url: str) -> None:
     """Another process holds the write lock: the loop goes on, and so does the job when the lock is free."""
     async with support.opened(sqlite_url) as app:
-        for _ in range(20):  # until commits are known to be quick
+        for _ in range(30):  # until commits are known to be quick
             await (await app.submit({"tasks": [task("a")]})).result(timeout=support.PATIENCE)
         other = apsw.Connection(sqlite_url.removeprefix("sqlite:///"))
         other.execute("BEGIN IMMEDIATE")

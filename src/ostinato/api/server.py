@@ -15,10 +15,18 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato import app, errors
-from ostinato.api import access, envelope, guard, limits, problems, routing, settings, tenants
-from ostinato.api.http import audit_log, dead_letters, fleet, health, jobs, tasks
+from ostinato.api import access, desk, envelope, guard, limits, problems, routing, settings, tenants
+from ostinato.api.http import audit_log, dead_letters, fleet, health, jobs, tasks, work
 
-ROUTES = (health.routes, jobs.routes, tasks.routes, dead_letters.routes, fleet.routes, audit_log.routes)
+ROUTES = (
+    health.routes,
+    jobs.routes,
+    tasks.routes,
+    dead_letters.routes,
+    fleet.routes,
+    audit_log.routes,
+    work.routes,
+)
 PUBLIC_ROUTES = frozenset({"/healthz", "/readyz"})
 """The only ones that need no key. A route that says it is public and is not here cannot be installed."""
 
@@ -37,6 +45,7 @@ class Server:
         self.tenants = tenants.Tenants(home, most=options.max_tenants)
         open_as = home.tenant if access.is_loopback(options.host) else None
         self.access = access.Access(home.engine.store, open_as=open_as)
+        self.desk = desk.Desk(options)
         self.table = routing.Table()
         self.resources = contextlib.AsyncExitStack()
         self.app = self._build(routes)
@@ -49,6 +58,7 @@ class Server:
         made = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
         made.state.access = self.access
         made.state.tenants = self.tenants
+        made.state.desk = self.desk
         for group in routes:
             self.table.install(made, group, public=PUBLIC_ROUTES)
         made.add_exception_handler(errors.OstinatoError, problems.on_error)
@@ -60,12 +70,17 @@ class Server:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._asgi(scope, receive, send)
 
+    def stop_waiting(self) -> None:
+        """Answer what waits for something to happen, so that a stop need not wait for it."""
+        self.desk.close()
+
     async def __aenter__(self) -> Server:
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop_waiting()
         await self.resources.aclose()
         await self.access.close()
         await self.tenants.close()
@@ -84,6 +99,7 @@ class Listener:
     """Listens on an address and serves an application there until it is told to stop."""
 
     def __init__(self, server: Server) -> None:
+        self._server = server
         options = server.options
         self._socket = _bind(options.host, options.port)
         host, port = self._socket.getsockname()[:2]
@@ -117,6 +133,7 @@ class Listener:
     async def stop(self) -> None:
         """Take no new requests, finish those that run, then come back."""
         self._uvicorn.should_exit = True
+        self._server.stop_waiting()
         if self._serving is not None:
             await self._serving
         self._socket.close()
@@ -132,8 +149,9 @@ class _Uvicorn(uvicorn.Server):
 
 def _bind(host: str, port: int) -> socket.socket:
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, kind)
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # With the protocol: asyncio only turns Nagle's delays off for sockets that say that they are TCP.
+        made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
     except (OSError, UnicodeError) as error:

@@ -32,8 +32,15 @@ class Report(commands.Command, Protocol):
     def lease(self) -> rows.Lease: ...
 
 
+class Outbox(Protocol):
+    """Where a worker hands in its reports, and says that it can take more."""
+
+    def post(self, report: Report, /) -> None: ...
+    def have_room(self) -> None: ...
+
+
 class Claimer(Protocol):
-    """Who wants tasks: the worker of this process."""
+    """Who wants tasks: the worker of this process, or those that wait elsewhere for an answer."""
 
     def next_claim(self) -> commands.Claim | None: ...
     def claim_failed(self, claim: commands.Claim) -> None: ...
@@ -58,6 +65,11 @@ class Committer:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self.claimer: Claimer | None = None
+        self.polls: Claimer | None = None
+        """Workers elsewhere. They look into the queue by rules of their own."""
+        self._polls_first = False
+        self.news = 0
+        """How often somebody has said that there may be work."""
 
     def start(self) -> None:
         self._loop = asyncio.create_task(self._run(), name="ostinato-committer")
@@ -121,9 +133,15 @@ class Committer:
     def want_claim(self) -> None:
         """Look for work, even if there is nothing else to commit."""
         self._queue_empty = False
-        self._claim_wanted = True
-        self._quiet.clear()
-        self._wake.set()
+        self.news += 1
+        self.claim_again()
+
+    def claim_again(self) -> None:
+        """Ask those who want tasks once more, though nobody has said that there are any."""
+        if self.claimer is not None or self.polls is not None:
+            self._claim_wanted = True
+            self._quiet.clear()
+            self._wake.set()
 
     def _check_open(self) -> None:
         if self._loop is None:
@@ -156,22 +174,19 @@ class Committer:
         batch = [*reports, *[command for command, _ in waiting]]
         if not batch and not claim_wanted:
             return None
-        claim = None if self.claimer is None else self.claimer.next_claim()
+        claimer, claim = self._next_claim(busy=bool(batch))
         if not batch and claim is None:
             return None
-        if claim is not None:
-            claim.look = not self._queue_empty
-            self._queue_empty = True
         try:
-            outcome = await self._execute(batch, claim)
-            if outcome.more_queued:
+            outcome = await self._execute(batch, claim, claimer)
+            if outcome.more_queued and claimer is self.claimer:
                 self._queue_empty = False
         except BaseException as error:
             self._queue_empty = False
             # Callers are told; reports of the worker are kept for the next try.
             self._reports = reports + self._reports
-            if self.claimer is not None and claim is not None:
-                self.claimer.claim_failed(claim)
+            if claimer is not None and claim is not None:
+                claimer.claim_failed(claim)
             for _, future in waiting:
                 if not future.done():
                     future.set_exception(error)
@@ -179,11 +194,32 @@ class Committer:
         recorded = self._answer(reports, waiting, outcome.answers)
         if self.claimer is not None:
             self.claimer.reported(recorded)
-            self.claimer.deliver(outcome.leases)
+        if claimer is not None:
+            claimer.deliver(outcome.leases)
         self._on_commit(outcome)
         return outcome
 
-    async def _execute(self, batch: list[commands.Command], claim: commands.Claim | None) -> store.Outcome:
+    def _next_claim(self, *, busy: bool) -> tuple[Claimer | None, commands.Claim | None]:
+        """One claim for each transaction. The worker of this process and the others have the first say in turn."""
+        self._polls_first = not self._polls_first
+        order = (self.polls, self.claimer) if self._polls_first else (self.claimer, self.polls)
+        for claimer in order:
+            if claimer is None or (claimer is self.claimer and self._queue_empty and not busy):
+                continue  # there is nothing to be found
+            claim = claimer.next_claim()
+            if claim is None:
+                continue
+            if claimer is self.claimer:
+                claim.look = not self._queue_empty
+                self._queue_empty = True
+            if self.polls is not None:
+                self.claim_again()  # for those who were not asked this time
+            return claimer, claim
+        return None, None
+
+    async def _execute(
+        self, batch: list[commands.Command], claim: commands.Claim | None, claimer: Claimer | None
+    ) -> store.Outcome:
         """One transaction; or, if the database does not take one of the commands, one for each: then only it fails."""
         try:
             return await self._store.execute(self.tenant, batch, claim)
@@ -203,8 +239,8 @@ class Committer:
             else:
                 outcomes.append(outcome)
                 answers += outcome.answers
-        if claim is not None and self.claimer is not None:
-            self.claimer.claim_failed(claim)
+        if claim is not None and claimer is not None:
+            claimer.claim_failed(claim)
         return store.Outcome(
             answers,
             [],

@@ -14,7 +14,7 @@ import msgspec
 
 from ostinato import encryption, errors, functions, options, secrets, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import committer, maintenance, pulse, scribe, service, worker
+from ostinato.engine import committer, maintenance, polls, pulse, scribe, service, worker
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
@@ -59,6 +59,7 @@ class Engine:
             self.db, self.store = host.db, host.store
         self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
         self.scribe = scribe.Scribe(tenant, self.store)
+        self.polls = polls.Polls(self.committer)
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
         poll, lease = settings.poll_seconds, settings.lease_seconds
@@ -290,18 +291,26 @@ class Engine:
 
     def _committed(self, tenant: str, outcome: store.Outcome) -> None:
         if tenant == self.tenant:
-            if self.worker is not None:
-                for key, token in outcome.revoked:
-                    self.worker.revoke(key, token)
-            for job in outcome.ended_jobs:
-                self._tell_waiters(job.job_id, job.state, job.total, outcome.results.get(job.job_id))
-            if outcome.pending_left:
-                self.committer.want_claim()
+            self.hear(outcome)
+        else:  # the maintenance loops look after the tenants of the guests too
+            for guest in self.guests:
+                if guest.tenant == tenant:
+                    guest.hear(outcome)
         if outcome.armed_timers:
             self.timers.wake()
         if outcome.events:
             self.events_written += outcome.events
             self.db.announce()
+
+    def hear(self, outcome: store.Outcome) -> None:
+        """A transaction of this tenant was committed in this process."""
+        if self.worker is not None:
+            for key, token in outcome.revoked:
+                self.worker.revoke(key, token)
+        for job in outcome.ended_jobs:
+            self._tell_waiters(job.job_id, job.state, job.total, outcome.results.get(job.job_id))
+        if outcome.pending_left:
+            self.committer.want_claim()
 
     def _tell_waiters(
         self, job_id: str, state: str, tasks: int | None = None, outputs: Mapping[str, bytes] | None = None
@@ -382,5 +391,6 @@ class Watcher(service.Service):
     async def run_once(self) -> float:
         await self._engine.db.changed(self._engine.options.poll_seconds)
         await self._engine.look_around()
-        self._engine.committer.want_claim()
+        for engine in (self._engine, *self._engine.guests):
+            engine.committer.want_claim()
         return 0.0

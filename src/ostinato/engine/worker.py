@@ -67,7 +67,7 @@ class Worker:
         self,
         registry: Mapping[str, functions.Function],
         settings: options.EngineOptions,
-        target: committer.Committer,
+        target: committer.Outbox,
         services: context.Services,
     ) -> None:
         self.worker_id = str(uuid_utils.uuid4())
@@ -263,7 +263,7 @@ class Worker:
                 result = await function.code(**arguments)
             else:
                 result = await self._call(function, arguments)
-            output = codec.encode(result, "the output of the task", self._options.max_payload_bytes)
+            output = codec.encode(result, "the output of the task", self._services.max_payload_bytes)
             return commands.Complete(lease, ctx.redacted(output))
         except context.Suspended as suspended:
             return suspended.command

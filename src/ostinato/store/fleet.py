@@ -67,6 +67,15 @@ class Fleet:
 
         return await self.db.write(script)
 
+    async def worker(self, tenant: str, worker_id: str) -> dict[str, Any] | None:
+        """What a worker has said of itself; None if nobody knows it, or it was declared dead."""
+
+        def script() -> database.Script[dict[str, Any] | None]:
+            found = yield fetch("read_worker", tenant=tenant, worker_id=worker_id)
+            return codec.decode(found[0][0]) if found else None
+
+        return await self.db.read(script, snapshot=False)
+
     async def workers(self, tenant: str) -> list[dict[str, Any]]:
         def script() -> database.Script[list[dict[str, Any]]]:
             found = yield fetch("list_workers", tenant=tenant)

@@ -41,7 +41,7 @@ class SqliteDatabase:
         self._reader: _Thread | None = None
         self._on_the_spot: Connection = None
         self._seen_version = -1
-        self._commit_seconds = 1.0
+        self._commit_seconds = 10 * QUICK_COMMIT
         """How long commits take lately; slow until they have been seen to be quick."""
         self.before_commit: Callable[[], None] | None = None
         self.after_commit: Callable[[], None] | None = None
@@ -81,9 +81,9 @@ class SqliteDatabase:
         if self._writer is None:
             raise errors.NotRunning()
 
-        def work(thread: _Thread) -> T:
+        def work(thread: _Thread, *, begun: bool = False) -> T:
             try:
-                result = self._transact(thread.connection, script)
+                result = self._transact(thread.connection, script, begun=begun)
             except _Overtaken:  # the script relied on what is no longer so; what it reads now stays so until it ends
                 result = self._transact(thread.connection, script)
             if committed is not None:
@@ -91,7 +91,7 @@ class SqliteDatabase:
             return result
 
         if brief and self._commit_seconds < QUICK_COMMIT and self._writer.idle and _begin(self._writer.connection):
-            return work(self._writer)
+            return work(self._writer, begun=True)
         return await self._writer.call(work)
 
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
@@ -191,9 +191,9 @@ class SqliteDatabase:
             connection.execute("ROLLBACK")
             raise
 
-    def _transact(self, connection: Connection, script: Callable[[], database.Script[T]]) -> T:
+    def _transact(self, connection: Connection, script: Callable[[], database.Script[T]], *, begun: bool = False) -> T:
         with _typed_errors():
-            if not connection.in_transaction:
+            if not begun:
                 connection.execute("BEGIN IMMEDIATE")
             try:
                 result = self._drive(connection, script())
@@ -285,14 +285,15 @@ class _Thread:
 
     def __init__(self, name: str) -> None:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._waited_for = 0
+        self._asked = 0
+        self._done = 0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     @property
     def idle(self) -> bool:
-        """Nobody waits for it, so that its connection may be used elsewhere for a moment."""
-        return self._waited_for == 0
+        """It has done all that it was asked for, also what nobody waits for any more: its connection is not in use."""
+        return self._asked == self._done
 
     async def call(self, function: Callable[[_Thread], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -301,12 +302,9 @@ class _Thread:
         def work() -> None:
             threads.answer(loop, future, lambda: function(self))
 
+        self._asked += 1
         self._work.put(work)
-        self._waited_for += 1
-        try:
-            return await future
-        finally:
-            self._waited_for -= 1
+        return await future
 
     async def close(self) -> None:
         self._work.put(None)
@@ -324,6 +322,7 @@ class _Thread:
                     self.connection.close()
                 return
             work()
+            self._done += 1
 
 
 def _begin(connection: Connection) -> bool:

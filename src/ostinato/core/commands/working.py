@@ -157,13 +157,13 @@ class Fail(msgspec.Struct, gc=False):
     def apply(self, book: ledger.Ledger) -> None:
         task = book.reported_task(self.lease)
         used = task.attempt - task.attempt_base
-        if not self.retryable or used >= self.lease.max_attempts:
+        if not self.retryable or used >= task.max_attempts:
             consequences.fail_for_good(book, task, self.failure)
             return
         task.error = consequences.encode_failure(self.failure)
         due_at = book.now + int(self.delay * 1e6)
         data = consequences.event_data(
-            error=self.failure, dueAt=due_at, delay=self.delay, maxAttempts=self.lease.max_attempts
+            error=self.failure, dueAt=due_at, delay=self.delay, maxAttempts=task.max_attempts
         )
         book.move(task, states.WAITING, events.TASK_RETRY_SCHEDULED, data)
         if self.delay <= 0:

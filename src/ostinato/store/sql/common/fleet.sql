@@ -15,7 +15,7 @@ SELECT min(due_at) FROM timer WHERE due_at IS NOT NULL;
 -- A worker starts.
 INSERT INTO worker (tenant, worker_id, started_at, expires_at, about)
 VALUES (:tenant, :worker_id, :now, :expires_at, :about)
-ON CONFLICT (tenant, worker_id) DO UPDATE SET expires_at = excluded.expires_at
+ON CONFLICT (tenant, worker_id) DO UPDATE SET expires_at = excluded.expires_at, about = excluded.about
 RETURNING worker_id;
 
 -- name: beat
@@ -26,6 +26,10 @@ RETURNING worker_id;
 -- name: list_workers
 -- The workers of a tenant.
 SELECT worker_id, started_at, expires_at, about FROM worker WHERE tenant = :tenant ORDER BY started_at;
+
+-- name: read_worker
+-- What a worker has said of itself, unless it was declared dead.
+SELECT about FROM worker WHERE tenant = :tenant AND worker_id = :worker_id;
 
 -- name: dead_workers
 -- Workers that have not been heard of for too long.

@@ -1,0 +1,220 @@
+"""Workers without a database, in any language: register, claim, report, checkpoint, stay alive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from starlette.requests import Request
+
+from ostinato import app, errors
+from ostinato.api import access, calls, desk, routing
+from ostinato.api.calls import Client, Principal
+from ostinato.core import commands, scopes
+from ostinato.remote import wire
+
+routes = routing.Routes()
+
+CHECK_SECONDS = 2.0
+"""How often a waiting claim looks whether its key still works."""
+_many = msgspec.Meta(min_length=1, max_length=wire.MOST_REPORTS)
+Completions = Annotated[list[wire.Complete], _many]
+Failures = Annotated[list[wire.Fail], _many]
+Releases = Annotated[list[wire.Release], _many]
+Suspensions = Annotated[list[wire.Suspend], _many]
+
+
+def _desk(request: Request) -> desk.Desk:
+    return request.app.state.desk
+
+
+# --- who works ---------------------------------------------------------------------------------------------------
+
+
+@routes("POST", "/v1/work/register", scope=scopes.TASKS_WORK, status=201, tag="work")
+async def register_worker(
+    request: Request, client: Client, principal: Principal, body: wire.Register
+) -> wire.Registered:
+    """Enter a worker with its functions. The key that does so is the only one that can use it."""
+    return await _desk(request).register(client, principal, body)
+
+
+@routes("POST", "/v1/work/leave", scope=scopes.TASKS_WORK, problems=(404,), tag="work")
+async def leave_work(request: Request, client: Client, principal: Principal, body: wire.Leave) -> wire.Left:
+    """End a worker that has reported on or handed back all that it held."""
+    await _desk(request).worker(client, principal, body.worker_id)
+    return wire.Left(await _desk(request).leave(client, body))
+
+
+@routes("POST", "/v1/work/heartbeat", scope=scopes.TASKS_WORK, problems=(404,), tag="work")
+async def beat_worker(request: Request, client: Client, principal: Principal, body: wire.Heartbeat) -> wire.Heard:
+    """Stay alive, and hear which tasks are lost. 404 if the worker was declared dead: it holds nothing any more."""
+    about = await _desk(request).worker(client, principal, body.worker_id)
+    return wire.Heard(await _desk(request).beat(client, about, body))
+
+
+# --- claiming ----------------------------------------------------------------------------------------------------
+
+
+@routes("POST", "/v1/work/claim", scope=scopes.TASKS_WORK, problems=(404,), tag="work")
+async def claim_tasks(request: Request, client: Client, principal: Principal, body: wire.Claim) -> wire.Claimed:
+    """Take tasks, and wait for them if there are none."""
+    about = await _desk(request).worker(client, principal, body.worker_id)
+    claim = desk.claim_of(about, body)
+    polls = client.engine.polls
+    claiming = asyncio.create_task(polls.claim(claim, body.wait_seconds))
+    try:
+        interrupted = await _interrupted(claiming, request, principal)
+    finally:
+        claiming.cancel()
+    if claiming.cancelled():
+        return wire.Claimed([], False)
+    leases = claiming.result()
+    if interrupted:
+        polls.hand_back(leases)
+        return wire.Claimed([], False)
+    try:
+        return wire.Claimed(await desk.leases_of(client.engine, leases), claim.passed_over)
+    except BaseException:
+        polls.hand_back(leases)
+        raise
+
+
+async def _interrupted(claiming: asyncio.Task[object], request: Request, principal: access.Principal) -> bool:
+    """Wait for a claim, unless whoever waits goes away, may not wait any longer, or the server stops."""
+    reasons = [
+        asyncio.create_task(_gone(request)),
+        asyncio.create_task(_desk(request).closing.wait()),
+        asyncio.create_task(_revoked(calls.access_of(request), principal)),
+    ]
+    try:
+        await asyncio.wait([claiming, *reasons], return_when=asyncio.FIRST_COMPLETED)
+        interrupted = any(reason.done() for reason in reasons)
+        if interrupted:
+            claiming.cancel()
+            await asyncio.wait([claiming])
+        return interrupted
+    finally:
+        for reason in reasons:
+            reason.cancel()
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _revoked(gate: access.Access, principal: access.Principal) -> None:
+    while await gate.still_valid(principal):
+        await asyncio.sleep(CHECK_SECONDS)
+
+
+# --- reporting ---------------------------------------------------------------------------------------------------
+
+
+@routes("POST", "/v1/work/complete", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def complete_tasks(
+    request: Request, client: Client, principal: Principal, body: wire.Complete | Completions
+) -> wire.Outcome | wire.Outcomes:
+    """Say that tasks are done: one, which may be refused with 409, or a list, which is answered one by one."""
+    return await _report(_desk(request), client, principal, body)
+
+
+@routes("POST", "/v1/work/fail", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def fail_tasks(
+    request: Request, client: Client, principal: Principal, body: wire.Fail | Failures
+) -> wire.Outcome | wire.Outcomes:
+    """Say that attempts failed: one, which may be refused with 409, or a list, which is answered one by one."""
+    return await _report(_desk(request), client, principal, body)
+
+
+@routes("POST", "/v1/work/release", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def release_tasks(
+    request: Request, client: Client, principal: Principal, body: wire.Release | Releases
+) -> wire.Outcome | wire.Outcomes:
+    """Hand tasks back: one, which may be refused with 409, or a list, which is answered one by one."""
+    return await _report(_desk(request), client, principal, body)
+
+
+@routes("POST", "/v1/work/suspend", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def suspend_tasks(
+    request: Request, client: Client, principal: Principal, body: wire.Suspend | Suspensions
+) -> wire.Outcome | wire.Outcomes:
+    """Let tasks wait: one, which may be refused with 409, or a list, which is answered one by one."""
+    return await _report(_desk(request), client, principal, body)
+
+
+async def _report(
+    counter: desk.Desk, client: app.Ostinato, who: access.Principal, body: wire.Held | Sequence[wire.Held]
+) -> wire.Outcome | wire.Outcomes:
+    reports = [body] if isinstance(body, wire.Held) else body
+    for worker_id in {report.worker_id for report in reports}:
+        await counter.worker(client, who, worker_id)
+    outcomes = await asyncio.gather(*[_record(client, report) for report in reports], return_exceptions=True)
+    told: list[wire.Outcome] = []
+    for report, outcome in zip(reports, outcomes, strict=True):
+        if outcome is None:
+            told.append(wire.Outcome(report.job_id, report.task_id, True))
+        elif isinstance(body, wire.Held) or not isinstance(outcome, (errors.NotPossible, errors.InvalidInput)):
+            raise outcome
+        else:
+            told.append(wire.Outcome(report.job_id, report.task_id, False, outcome.code, outcome.message))
+    return told[0] if isinstance(body, wire.Held) else wire.Outcomes(told)
+
+
+async def _record(client: app.Ostinato, report: wire.Held) -> None:
+    await client.engine.execute(await desk.command_of(client, report))
+
+
+# --- what a running function needs -------------------------------------------------------------------------------
+
+
+@routes("POST", "/v1/work/step", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def record_step(request: Request, client: Client, principal: Principal, body: wire.RecordStep) -> wire.Outcome:
+    """Record a checkpoint of a task."""
+    await _desk(request).worker(client, principal, body.worker_id)
+    output = desk.payload(client, body.output, f"the result of step {body.key!r}")
+    await client.engine.execute(commands.RecordStep(desk.lease_of(body), body.key, output))
+    return wire.Outcome(body.job_id, body.task_id, True)
+
+
+@routes("POST", "/v1/work/steps", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def read_steps(request: Request, client: Client, principal: Principal, body: wire.Held) -> wire.Steps:
+    """Read the checkpoints of a task."""
+    await _holding(request, client, principal, body)
+    found = await client.engine.read_steps((body.job_id, body.task_id))
+    return wire.Steps({key: msgspec.Raw(output) for key, output in found.items()})
+
+
+@routes("POST", "/v1/work/outputs", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def read_outputs(request: Request, client: Client, principal: Principal, body: wire.ReadOutputs) -> wire.Outputs:
+    """Read what the dependencies of a task made."""
+    await _holding(request, client, principal, body)
+    return wire.Outputs(await client.engine.read_outputs((body.job_id, body.task_id), body.task_ids))
+
+
+@routes("POST", "/v1/work/payload", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def read_payload(request: Request, client: Client, principal: Principal, body: wire.ReadPayload) -> wire.Payload:
+    """Read a large payload of the job of a task."""
+    await _holding(request, client, principal, body)
+    stored = b"\x00" + bytes.fromhex(body.digest)
+    return wire.Payload(msgspec.Raw(await client.engine.read_payload(body.job_id, stored)))
+
+
+@routes("POST", "/v1/work/add-tasks", scope=scopes.TASKS_WORK, status=201, problems=(404, 409), tag="work")
+async def add_tasks_from_task(
+    request: Request, client: Client, principal: Principal, body: wire.AddTasks
+) -> wire.TasksAdded:
+    """Let the job of a task grow."""
+    await _holding(request, client, principal, body)
+    specs, inputs = await client.engine.prepare_tasks(body.tasks)
+    lease = desk.lease_of(body)
+    command = commands.AddTasks(body.job_id, specs, inputs, lease, body.key, most=client.options.max_tasks)
+    return wire.TasksAdded(await client.engine.execute(command))
+
+
+async def _holding(request: Request, client: app.Ostinato, who: access.Principal, held: wire.Held) -> None:
+    await _desk(request).worker(client, who, held.worker_id)
+    await desk.check_held(client, held)

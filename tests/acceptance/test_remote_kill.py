@@ -114,7 +114,7 @@ async def starts_by_key(app: Ostinato, jobs: list[Job]) -> dict[str, int]:
     for job in jobs:
         for event in await job.events(most=10_000):
             if event.type == "Task Processing":
-                found[f"{job.job_id}:{event.properties['taskId']}"] += 1
+                found[f"{job.job_id}:{event.task_id}"] += 1
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import datetime
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar, Unpack, cast, overload
@@ -10,9 +12,9 @@ from typing import Any, TypeVar, Unpack, cast, overload
 import uuid_utils
 
 from ostinato import builder, errors, functions, options, redriving, views
-from ostinato.core import codec, commands, filters, graph, why
+from ostinato.core import codec, commands, filters, graph, statuses, why
 from ostinato.core.retry import Retry
-from ostinato.engine import engine
+from ostinato.engine import bell, engine
 from ostinato.store import connect, lists, stream
 
 T = TypeVar("T")
@@ -174,6 +176,20 @@ class Ostinato:
         command = commands.SendSignal(job_id, name, signal_id or str(uuid_utils.uuid7()), data, actor)
         return await self.engine.execute(command)
 
+    async def publish_status(
+        self,
+        job_id: str,
+        status: str,
+        message: str | None = None,
+        *,
+        timestamp: datetime.datetime | None = None,
+        actor: str | None = None,
+    ) -> None:
+        """Say in the stream of a job how it stands, for all who follow it. It changes nothing about the job."""
+        told = statuses.check(status, message)
+        at = None if timestamp is None else statuses.written(timestamp)
+        await self.engine.execute(commands.PublishStatus(job_id, *told, timestamp=at, actor=actor))
+
     # --- finding ---------------------------------------------------------------------------------------------
 
     async def job(self, job_id: str) -> Job:
@@ -230,15 +246,10 @@ class Ostinato:
 
     async def tail(self, *, cursor: str | None = None) -> AsyncIterator[stream.FeedEvent]:
         """Events of all jobs as they happen, from a cursor on (or from now on)."""
-        target = self.engine.store
-        at = cursor if cursor is not None else await target.feed_end()
-        while True:
-            found = await target.feed(self.tenant, at)
-            for item in found:
-                at = item.cursor
-                yield item
-            if not found:
-                await asyncio.sleep(min(self.options.poll_seconds, 0.05))
+        async with contextlib.aclosing(bell.follow(self.engine, self.tenant, cursor)) as pages:
+            async for page in pages:
+                for item in page.events:
+                    yield item
 
     async def set_retention(self, seconds: float | None) -> None:
         """How long this tenant keeps finished jobs; None goes back to the engine's setting."""

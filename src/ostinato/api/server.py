@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ostinato import app, errors
 from ostinato.api import access, envelope, guard, limits, problems, routing, settings, tenants
 from ostinato.api.http import dead_letters, fleet, health, jobs, tasks
+from ostinato.api.live import hub
 
 ROUTES = (health.routes, jobs.routes, tasks.routes, dead_letters.routes, fleet.routes)
 PUBLIC_ROUTES = frozenset({"/healthz", "/readyz"})
@@ -38,9 +39,10 @@ class Server:
         open_as = home.tenant if access.is_loopback(options.host) else None
         self.access = access.Access(home.engine.store, open_as=open_as)
         self.table = routing.Table()
+        self.hub = hub.Hub(home.engine)
         self.resources = contextlib.AsyncExitStack()
         self.app = self._build(routes)
-        buckets = limits.Buckets(options.requests_per_second)
+        buckets = self.app.state.buckets = limits.Buckets(options.requests_per_second)
         guarded = guard.Guard(limits.Bodies(self.app, options), self.access, self.table, buckets)
         self._asgi: ASGIApp = envelope.Envelope(limits.Limits(guarded, options))
 
@@ -49,6 +51,7 @@ class Server:
         made = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
         made.state.access = self.access
         made.state.tenants = self.tenants
+        made.state.hub = self.hub
         for group in routes:
             self.table.install(made, group, public=PUBLIC_ROUTES)
         made.add_exception_handler(errors.OstinatoError, problems.on_error)
@@ -66,6 +69,7 @@ class Server:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.hub.close()
         await self.resources.aclose()
         await self.access.close()
         await self.tenants.close()
@@ -84,6 +88,7 @@ class Listener:
     """Listens on an address and serves an application there until it is told to stop."""
 
     def __init__(self, server: Server) -> None:
+        self._server = server
         options = server.options
         self._socket = _bind(options.host, options.port)
         host, port = self._socket.getsockname()[:2]
@@ -115,8 +120,9 @@ class Listener:
             self._serving.result()
 
     async def stop(self) -> None:
-        """Take no new requests, finish those that run, then come back."""
+        """Take no new requests, finish those that run, then come back. Streams would run for ever: they are ended."""
         self._uvicorn.should_exit = True
+        await self._server.hub.close()
         if self._serving is not None:
             await self._serving
         self._socket.close()

@@ -14,7 +14,7 @@ import msgspec
 
 from ostinato import errors, functions, options, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import committer, maintenance, pulse, service, worker
+from ostinato.engine import bell, committer, maintenance, pulse, service, worker
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
@@ -50,6 +50,7 @@ class Engine:
         self.guests: set[Engine] = set()
         self.db = connect.connect(url, clock=settings.clock) if host is None else host.db
         self.store = store.Store(self.db, spill_bytes=settings.spill_bytes) if host is None else host.store
+        self.bell = bell.Bell() if host is None else host.bell
         self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
@@ -293,6 +294,7 @@ class Engine:
             self.timers.wake()
         if outcome.events:
             self.events_written += outcome.events
+            self.bell.ring(tenant)
             self.db.announce()
 
     def _tell_waiters(
@@ -372,7 +374,9 @@ class Watcher(service.Service):
         self._engine = engine
 
     async def run_once(self) -> float:
-        await self._engine.db.changed(self._engine.options.poll_seconds)
+        bell = self._engine.bell
+        if await self._engine.db.changed(self._engine.options.poll_seconds, eager=bell.heard):
+            bell.ring()
         await self._engine.look_around()
         self._engine.committer.want_claim()
         return 0.0

@@ -80,6 +80,8 @@ class PostgresDatabase:
         self._calibrated_at = -CALIBRATE_SECONDS
         self._change = asyncio.Event()
         self._announcing: asyncio.Task[None] | None = None
+        self._announced_at = -ANNOUNCE_SECONDS
+        self._unannounced = False
         self._open = False
         self._pessimism = 0
         self.before_commit: Callable[[], None] | None = None
@@ -149,7 +151,7 @@ class PostgresDatabase:
                     raise
         raise AssertionError
 
-    async def changed(self, timeout: float) -> bool:
+    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
         try:
             if "listener" not in self._connections or self._connections["listener"].is_closed():
                 async with self._connection("listener") as connection:
@@ -165,6 +167,7 @@ class PostgresDatabase:
         return True
 
     def announce(self) -> None:
+        self._unannounced = True
         if self._open and (self._announcing is None or self._announcing.done()):
             self._announcing = asyncio.get_running_loop().create_task(self._announce())
 
@@ -391,11 +394,14 @@ class PostgresDatabase:
         self._change.set()
 
     async def _announce(self) -> None:
-        """One wake-up for everything that is committed within a moment: NOTIFY takes a lock of the whole server."""
-        await asyncio.sleep(ANNOUNCE_SECONDS)
-        with contextlib.suppress(errors.OstinatoError):
-            async with self._connection("listener") as connection:
-                await connection.execute(f"NOTIFY {CHANNEL}")
+        """At once, then one wake-up for all that is committed within a moment: NOTIFY locks the whole server."""
+        while self._unannounced:
+            await asyncio.sleep(self._announced_at + ANNOUNCE_SECONDS - time.monotonic())
+            self._announced_at = time.monotonic()
+            self._unannounced = False
+            with contextlib.suppress(errors.OstinatoError):
+                async with self._connection("listener") as connection:
+                    await connection.execute(f"NOTIFY {CHANNEL}")
 
 
 def _stripe(name: str) -> int:

@@ -1,6 +1,6 @@
 """The hub: it reads the feed of each tenant once, and gives it to everybody who follows it here.
 
-A follower starts from a cursor, reads from the database what happened since, and joins the tail where it stands: nothing
+A follower starts from a cursor, reads from the database what happened since, and joins the tail where it is: nothing
 is lost between the two and nothing comes twice. From then on events wait in a buffer of its own, which is bounded: who
 reads too slowly is told where to go on from, and costs nothing more.
 """
@@ -186,6 +186,9 @@ class Subscription:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.leave()
+
+    def leave(self) -> None:
         self._hub.leave(self)
 
     def offer(self, message: messages.Message) -> None:

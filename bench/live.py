@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 from bench.databases import BACKENDS, databases
 from ostinato import EngineOptions, Ostinato
@@ -66,9 +66,8 @@ async def _measure(url: str, where: str, count: int) -> list[float]:
     return took[WARM_UP:]
 
 
-async def _next(socket: object) -> float:
-    text = await socket.recv()  # pyright: ignore
-    return time.time() - float(json.loads(text)["event"]["properties"]["message"])
+async def _next(socket: ClientConnection) -> float:
+    return time.time() - float(json.loads(await socket.recv())["event"]["properties"]["message"])
 
 
 async def _publish(app: Ostinato, count: int) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
+from graphql import GraphQLObjectType
 
 from ostinato.api import access
 from ostinato.api.graphql import permissions, schema
@@ -201,7 +202,7 @@ async def test_the_schema_is_for_those_who_are_let_in(site: Site, monkeypatch: p
 def test_every_field_has_a_scope() -> None:
     made = schema.build()
     for kind, needed in permissions.NEEDED.items():
-        assert made.type_map[kind].fields.keys() == needed.keys()  # pyright: ignore[reportAttributeAccessIssue]
+        assert cast("GraphQLObjectType", made.type_map[kind]).fields.keys() == needed.keys()
 
 
 ARGUMENTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from typing import TYPE_CHECKING
 
 from ostinato.store import stream
@@ -37,7 +37,7 @@ class Bell:
                 event.set()
 
     @contextlib.contextmanager
-    def listen(self, tenant: str) -> Iterator[asyncio.Event]:
+    def listen(self, tenant: str) -> Generator[asyncio.Event]:
         event = asyncio.Event()
         self._listeners.add((tenant, event))
         try:

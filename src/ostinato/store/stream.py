@@ -102,8 +102,8 @@ def _feed(tenant: str, place: Place, most: int, job_id: str | None) -> database.
     block = "feed" if job_id is None else "feed_of_job"
     while True:
         found = yield fetch(block, major=seen[0], minor=seen[1], most=PAGES_AT_ONCE, **about)
-        for major, minor, job_id, first, at, body, name, correlation_id in found:
-            for event in pages.read(job_id, first, at, body):
+        for major, minor, owner, first, at, body, name, correlation_id in found:
+            for event in pages.read(owner, first, at, body):
                 here = (major, minor, event.seq)
                 if here > seen:
                     event = yield from _whole(tenant, event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ariadne.validation import cost_validator
+from ariadne.validation import cost_validator  # pyright: ignore[reportUnknownVariableType]
 from graphql import (
     DocumentNode,
     FieldNode,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 from ariadne import ObjectType, ScalarType, SubscriptionType
@@ -293,7 +293,7 @@ async def publish_status(_: Any, info: Any, input: dict[str, Any]) -> models.Pub
 # --- subscriptions -------------------------------------------------------------------------------------------------
 
 
-async def follow(call: Call, wanted: messages.Wanted, cursor: str | None) -> AsyncGenerator[messages.StreamEvent]:
+async def follow(call: Call, wanted: messages.Wanted, cursor: str | None) -> Followed:
     """Subscribed when this comes back, so that what is wrong with it is said before anything is sent."""
     subscribed = await call.hub.subscribe(call.principal.tenant, wanted, cursor)
 
@@ -302,7 +302,7 @@ async def follow(call: Call, wanted: messages.Wanted, cursor: str | None) -> Asy
             async for message in subscribed:
                 yield message.event
 
-    return Followed(events(), subscribed)  # pyright: ignore[reportReturnType]
+    return Followed(events(), subscribed)
 
 
 class Followed:
@@ -323,8 +323,7 @@ class Followed:
         self._subscribed.leave()
 
 
-@subscription.source("jobStatus")
-async def follow_status(_: Any, info: Any, jobId: str, cursor: str | None = None) -> Any:
+async def follow_status(_: Any, info: Any, jobId: str, cursor: str | None = None) -> Followed:
     wanted = messages.Wanted(job_id=graph.check_id(jobId, "jobId"), types=messages.STATUSES)
     return await follow(info.context, wanted, cursor)
 
@@ -334,8 +333,7 @@ def show_status(event: messages.StreamEvent, info: Any, **_: Any) -> messages.Jo
     return messages.job_status(event)
 
 
-@subscription.source("events")
-async def follow_events(_: Any, info: Any, filter: dict[str, Any] | None = None, cursor: str | None = None) -> Any:
+async def follow_events(_: Any, info: Any, filter: dict[str, Any] | None = None, cursor: str | None = None) -> Followed:
     wanted = named(filter)
     if "types" in wanted:
         wanted["types"] = frozenset(wanted["types"])
@@ -346,5 +344,9 @@ async def follow_events(_: Any, info: Any, filter: dict[str, Any] | None = None,
 def show_event(event: messages.StreamEvent, info: Any, **_: Any) -> messages.StreamEvent:
     return event
 
+
+# Coroutines that come back with a stream: the language allows them, the types of the library do not yet.
+for _name, _source in (("jobStatus", follow_status), ("events", follow_events)):
+    subscription.set_source(_name, cast("Any", _source))  # pyright: ignore[reportUnknownMemberType]
 
 ALL = (query, mutation, subscription, job, task, moment)

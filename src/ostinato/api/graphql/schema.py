@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable
 from importlib import resources
-from typing import Any
+from typing import Any, cast
 
 from ariadne import make_executable_schema
 from ariadne.utils import unwrap_graphql_error
 from graphql import GraphQLError, GraphQLObjectType, GraphQLSchema
 
 from ostinato import errors
-from ostinato.api import problems
+from ostinato.api import graphql, problems
 from ostinato.api.graphql import permissions, resolvers
 
-log = logging.getLogger("ostinato")
+Resolver = Callable[..., Any]
 
 
 def text() -> str:
-    return resources.files(__package__).joinpath("schema.graphql").read_text()
+    return resources.files(graphql).joinpath("schema.graphql").read_text()
 
 
 @functools.cache
@@ -28,14 +27,14 @@ def build() -> GraphQLSchema:
     made = make_executable_schema(text(), *resolvers.ALL)
     _read_by_attribute(made)
     for kind, needed in permissions.NEEDED.items():
-        fields: dict[str, Any] = made.type_map[kind].fields  # pyright: ignore[reportAttributeAccessIssue]
+        fields = cast("GraphQLObjectType", made.type_map[kind]).fields
         if fields.keys() != needed.keys():
             raise ValueError(f"{kind}: {sorted(fields.keys() ^ needed.keys())} has no scope or no field")
         for name, field in fields.items():
             if kind == "Subscription":
-                field.subscribe = _guarded(field.subscribe, needed[name])
+                field.subscribe = _guarded(cast("Resolver", field.subscribe), needed[name])
             else:
-                field.resolve = _guarded(field.resolve, needed[name])
+                field.resolve = _guarded(cast("Resolver", field.resolve), needed[name])
     return made
 
 
@@ -52,7 +51,7 @@ def _attribute(name: str) -> Callable[[Any, Any], Any]:
     return lambda found, _: getattr(found, name, None)
 
 
-def _guarded(resolve: Callable[..., Any], scope: str) -> Callable[..., Any]:
+def _guarded(resolve: Resolver, scope: str) -> Resolver:
     def guarded(parent: Any, info: Any, **given: Any) -> Any:
         info.context.principal.require(scope)
         return resolve(parent, info, **given)

@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ostinato import errors
 from ostinato.api import access, calls, limits
+from ostinato.api.graphql import schema
 from ostinato.api.live import streams
 
 PROTOCOL = "graphql-transport-ws"
@@ -25,7 +26,7 @@ BAD_MESSAGE, UNAUTHENTICATED, FORBIDDEN, SLOW, TOO_MANY = 4400, 4401, 4403, 4408
 
 class Sockets(GraphQLTransportWSHandler):
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
 
     async def handle_connection_init_timeout(self, websocket: WebSocket, client_context: ClientContext) -> None:
         await asyncio.sleep(INIT_SECONDS)
@@ -37,9 +38,7 @@ class Sockets(GraphQLTransportWSHandler):
             raise errors.RequestRefused(f"this socket speaks {PROTOCOL} only: ask for it as the subprotocol")
         await websocket.accept(PROTOCOL)
         client = ClientContext()
-        client.connection_init_timeout_task = asyncio.create_task(
-            self.handle_connection_init_timeout(websocket, client)
-        )
+        waiting = asyncio.create_task(self.handle_connection_init_timeout(websocket, client))
         listening = asyncio.create_task(self._listen(websocket, client))
         watching = asyncio.create_task(_watch(websocket))
         try:
@@ -47,7 +46,7 @@ class Sockets(GraphQLTransportWSHandler):
             if watching.done():
                 await _close(websocket, UNAUTHENTICATED, "the key no longer works")
         finally:
-            ended = (listening, watching, client.connection_init_timeout_task)
+            ended = (listening, watching, waiting)
             for one in ended:
                 one.cancel()
             await asyncio.gather(*ended, return_exceptions=True)
@@ -62,7 +61,7 @@ class Sockets(GraphQLTransportWSHandler):
                 if message is None:
                     await _close(websocket, BAD_MESSAGE, "this is not a message of the protocol")
                     return
-                await self.handle_websocket_message(websocket, message, client)
+                await self.handle_websocket_message(websocket, message, client)  # pyright: ignore[reportUnknownMemberType]
 
     async def handle_websocket_connection_init_message(
         self, websocket: WebSocket, message: dict[str, Any], client_context: ClientContext
@@ -99,7 +98,7 @@ class Sockets(GraphQLTransportWSHandler):
             await super().handle_websocket_subscribe(websocket, data, operation_id, client_context)
         except (GraphQLError, errors.OstinatoError) as error:
             shown = error if isinstance(error, GraphQLError) else GraphQLError(str(error), original_error=error)
-            payload = [self.error_formatter(shown, False)]
+            payload = [schema.show_error(shown)]
             await websocket.send_json({"type": self.GQL_ERROR, "id": operation_id, "payload": payload})
 
 

@@ -62,9 +62,9 @@ class EventStream(Response):
             pumping = asyncio.create_task(
                 streams.pump(self._request, subscription, lambda message: write(_written(message)))
             )
-            tasks = [pumping, asyncio.create_task(beat()), asyncio.create_task(gone())]
+            beating, leaving = asyncio.create_task(beat()), asyncio.create_task(gone())
             try:
-                await asyncio.wait([tasks[0], tasks[2]], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([pumping, leaving], return_when=asyncio.FIRST_COMPLETED)
                 if pumping.done():
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(streams.GRACE_SECONDS):
@@ -73,9 +73,9 @@ class EventStream(Response):
                                 {"type": "http.response.body", "body": b"event: closed\ndata: " + said + b"\n\n"}
                             )
             finally:
-                for task in tasks:
+                for task in (pumping, beating, leaving):
                     task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await asyncio.gather(pumping, beating, leaving, return_exceptions=True)
 
 
 class Closed(models.Answer):
@@ -142,7 +142,7 @@ class Follow(models.Body):
     job_id: models.Id | None = None
     task_id: models.Id | None = None
     job_name: models.Name | None = None
-    types: list[str] = []
+    types: tuple[str, ...] = ()
     cursor: str | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import msgspec
@@ -70,7 +70,7 @@ async def pump(
     """Send what comes until the stream ends, and say why it did. A reader that takes nothing is given up."""
 
     async def sending() -> None:
-        async with contextlib.aclosing(cast("AsyncGenerator[messages.Message]", aiter(subscription))) as stream:
+        async with contextlib.aclosing(aiter(subscription)) as stream:
             async for message in stream:
                 await send(message)
 

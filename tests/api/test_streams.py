@@ -186,9 +186,7 @@ async def test_a_stalled_socket_is_cut_off_while_others_go_on(live: Live, monkey
     followers = live.site.server.hub._followers  # pyright: ignore[reportPrivateUsage]
     made = await live.home.submit(ONE)
     await made.result()
-    narrow = socket.create_connection(("127.0.0.1", int(live.address.rpartition(":")[2])))
-    narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    async with live.socket(sock=narrow, compression=None) as stalled, live.following() as reader:
+    async with live.socket(sock=narrow(live), compression=None) as stalled, live.following() as reader:
         await stalled.send("{}")
         await receive(stalled)
         stalled.transport.pause_reading()
@@ -206,8 +204,15 @@ async def test_a_stalled_socket_is_cut_off_while_others_go_on(live: Live, monkey
         assert (await receive(reader))["event"]["properties"]["status"] == "last"
 
 
+def narrow(live: Live) -> socket.socket:
+    """A connection that holds little of what nobody reads."""
+    made = socket.create_connection(("127.0.0.1", int(live.address.rpartition(":")[2])))
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    return made
+
+
 async def _alone(live: Live) -> bool:
-    return len(live.site.server.hub._followers["default"]) == 1  # pyright: ignore[reportPrivateUsage]
+    return len(live.site.server.hub._followers.get("default", ())) == 1  # pyright: ignore[reportPrivateUsage]
 
 
 # --- server-sent events --------------------------------------------------------------------------------------------
@@ -352,6 +357,27 @@ async def test_only_the_new_protocol_and_nothing_before_the_key(live: Live, monk
         async with live.socket(None, "/graphql", subprotocols=[TRANSPORT]) as opened:
             await opened.send(json.dumps(sent))
             assert (await closed(opened))[0] == code
+
+
+async def test_a_stalled_graphql_socket_is_dropped(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "STALLED_SECONDS", 0.2)
+    followers = live.site.server.hub._followers  # pyright: ignore[reportPrivateUsage]
+    made = await live.home.submit(ONE)
+    await made.result()
+    options = {"subprotocols": [TRANSPORT], "sock": narrow(live), "compression": None}
+    async with live.socket(None, "/graphql", **options) as opened:
+        await opened.send('{"type": "connection_init"}')
+        await receive(opened)
+        await subscribe(opened, STATUS, id=made.job_id)
+        await until(lambda: _alone(live), "the subscription")
+        opened.transport.pause_reading()
+        for number in range(0, 4_000, 20):
+            batch = [live.home.publish_status(made.job_id, str(number), "x" * 4000) for _ in range(20)]
+            await asyncio.gather(*batch)
+            assert all(one.waiting_bytes <= hub.MOST_BYTES for one in followers.get("default", ()))
+            if not followers:
+                break
+        await until(lambda: _nobody(live), "the stalled one to be dropped")
 
 
 async def test_a_graphql_socket_that_says_nothing(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

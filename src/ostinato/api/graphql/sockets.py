@@ -9,6 +9,7 @@ from typing import Any, cast
 from ariadne.asgi.handlers import GraphQLTransportWSHandler
 from ariadne.asgi.handlers.graphql_transport_ws import ClientContext
 from graphql import GraphQLError
+from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ostinato import errors
@@ -19,6 +20,8 @@ from ostinato.api.live import streams
 PROTOCOL = "graphql-transport-ws"
 MOST_OPERATIONS = 100
 INIT_SECONDS = 10.0
+STALLED_SECONDS = 10.0
+"""A socket that takes nothing for so long is dropped, whatever it has subscribed to."""
 
 # What the protocol says on closing, or nearly so.
 BAD_MESSAGE, UNAUTHENTICATED, FORBIDDEN, SLOW, TOO_MANY = 4400, 4401, 4403, 4408, 4429
@@ -33,6 +36,21 @@ class Sockets(GraphQLTransportWSHandler):
         if not client_context.connection_init_received:
             await _close(websocket, SLOW, "connection initialisation timeout")
 
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        stalled = asyncio.Event()
+
+        async def patient(message: Message) -> None:
+            try:
+                async with asyncio.timeout(STALLED_SECONDS):
+                    await send(message)
+            except TimeoutError:
+                stalled.set()
+                raise errors.SlowReader from None
+
+        websocket = WebSocket(scope, receive, patient)
+        websocket.state.stalled = stalled
+        await self.handle_websocket(websocket)
+
     async def handle_websocket(self, websocket: WebSocket) -> None:
         if PROTOCOL not in websocket.scope.get("subprotocols", ()):
             raise errors.RequestRefused(f"this socket speaks {PROTOCOL} only: ask for it as the subprotocol")
@@ -41,18 +59,18 @@ class Sockets(GraphQLTransportWSHandler):
         waiting = asyncio.create_task(self.handle_connection_init_timeout(websocket, client))
         listening = asyncio.create_task(self._listen(websocket, client))
         watching = asyncio.create_task(_watch(websocket))
+        stalling = asyncio.create_task(websocket.state.stalled.wait())
         try:
-            await asyncio.wait([listening, watching], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([listening, watching, stalling], return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
                 await _close(websocket, UNAUTHENTICATED, "the key no longer works")
         finally:
-            ended = (listening, watching, waiting)
+            ended = (listening, watching, waiting, stalling)
             for one in ended:
                 one.cancel()
             await asyncio.gather(*ended, return_exceptions=True)
             for operation_id in list(client.operations):
-                with contextlib.suppress(Exception):
-                    await self.stop_websocket_operation(websocket, operation_id, client)
+                await _stop(client, operation_id)
 
     async def _listen(self, websocket: WebSocket, client: ClientContext) -> None:
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
@@ -115,6 +133,17 @@ def _key(payload: Any) -> str | None:
     if text is None:
         return None
     return text[7:].strip() if isinstance(text, str) and text[:7].lower() == "bearer " else ""
+
+
+async def _stop(client: ClientContext, operation_id: str) -> None:
+    """End an operation, even one that has failed, so that nothing is kept for it any longer."""
+    operation: Any = client.operations.pop(operation_id)
+    tasks: dict[str, asyncio.Task[Any]] = client.operation_tasks
+    running = tasks.pop(operation_id, None)
+    if running is not None:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    await operation.generator.aclose()
 
 
 async def _watch(websocket: WebSocket) -> None:

@@ -138,7 +138,7 @@ def _key(payload: Any) -> str | None:
 async def _stop(client: ClientContext, operation_id: str) -> None:
     """End an operation, even one that has failed, so that nothing is kept for it any longer."""
     operation: Any = client.operations.pop(operation_id)
-    tasks: dict[str, asyncio.Task[Any]] = client.operation_tasks
+    tasks: dict[str, asyncio.Task[Any]] = client.operation_tasks  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     running = tasks.pop(operation_id, None)
     if running is not None:
         running.cancel()

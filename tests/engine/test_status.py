@@ -114,3 +114,24 @@ async def test_what_cannot_be_published(sqlite_url: str, status: str, message: s
         with pytest.raises(errors.InvalidInput) as refused:
             await app.publish_status(made.job_id, status, message)
         assert refused.value.details["field"] == field
+
+
+@pytest.mark.parametrize("kind", ["async", "plain"])
+async def test_a_secret_is_not_published(url: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OSTINATO_SECRET_TOKEN", "hunter2-hunter2")
+    app = support.make(url)
+
+    @app.function("async")
+    async def talk(ctx: Any, token: str) -> None:
+        await ctx.publish("calling", f"with {token}")
+
+    @app.function("plain")
+    def talk_plainly(ctx: Any, token: str) -> None:
+        ctx.publish("calling", f"with {token}")
+
+    async with app:
+        made = await app.submit(job(task("a", kind, input={"token": "secret://TOKEN"})))
+        await made.result()
+        (told,) = await published(app, made.job_id)
+        assert told["status"] == "calling"
+        assert "hunter2" not in str(told)

@@ -17,10 +17,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ostinato import app, errors
 from ostinato.api import access, envelope, guard, limits, problems, routing, settings, tenants
 from ostinato.api.graphql import app as graphql
-from ostinato.api.http import dead_letters, fleet, health, jobs, stream, tasks
+from ostinato.api.http import audit_log, dead_letters, fleet, health, jobs, stream, tasks
 from ostinato.api.live import hub
 
-ROUTES = (health.routes, jobs.routes, tasks.routes, dead_letters.routes, fleet.routes, stream.routes, graphql.routes)
+ROUTES = (
+    health.routes,
+    jobs.routes,
+    tasks.routes,
+    dead_letters.routes,
+    fleet.routes,
+    audit_log.routes,
+    stream.routes,
+    graphql.routes,
+)
 PUBLIC_ROUTES = frozenset({"/healthz", "/readyz"})
 """The only ones that need no key. A route that says it is public and is not here cannot be installed."""
 

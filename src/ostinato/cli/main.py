@@ -16,6 +16,7 @@ from ostinato.cli import (
     audit,
     dead_letters,
     doctor,
+    encryption,
     events,
     failures,
     fleet,
@@ -51,6 +52,7 @@ signals.register(root)
 fleet.register(root)
 audit.register(root)
 doctor.register(root)
+root.add_typer(encryption.group, name="encryption")
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,9 +10,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ostinato import errors
+from ostinato import encryption, errors
 from ostinato.core import codec, commands, ledger, needs, pages, rows, states
-from ostinato.store import database, facts, fleet, keys, lists, memory, reads, stories, stream
+from ostinato.store import (
+    audit_log,
+    database,
+    facts,
+    fleet,
+    keys,
+    lists,
+    memory,
+    reads,
+    rotation,
+    sealed,
+    stories,
+    stream,
+)
 from ostinato.store.database import fetch
 
 _new_task = operator.attrgetter(
@@ -24,6 +37,7 @@ _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
     "completed", "failed", "tolerated", "skipped", "cancelled",
 )  # fmt: skip
+FEW_COMMANDS = 4
 _CLAIMABLE = (states.PENDING, states.BLOCKED)
 _astuple = msgspec.structs.astuple
 
@@ -50,10 +64,24 @@ class Outcome(NamedTuple):
     """Outputs of small jobs that have ended, where they are known without reading them."""
 
 
-class Store(reads.Reads, lists.Lists, stories.Stories, stream.Stream, facts.FactFinding, fleet.Fleet, keys.Keys):
-    def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
+class Store(
+    reads.Reads,
+    lists.Lists,
+    stories.Stories,
+    stream.Stream,
+    facts.FactFinding,
+    fleet.Fleet,
+    keys.Keys,
+    audit_log.AuditLog,
+    rotation.Rotation,
+):
+    def __init__(
+        self, db: database.Database, *, spill_bytes: int = 32 * 1024, keyring: encryption.Keyring | None = None
+    ) -> None:
         self.db = db
         self._spill_bytes = spill_bytes
+        self._keyring = keyring
+        self._address = ledger.digest if keyring is None else encryption.address
         self._memory = memory.Memory()
 
     async def execute(
@@ -76,7 +104,11 @@ class Store(reads.Reads, lists.Lists, stories.Stories, stream.Stream, facts.Fact
         def remember(done: _Decision) -> None:
             results.update(self._memory.remember(tenant, done.book, done.recalled))
 
-        decision = await self.db.write(script, optimistic=True, committed=remember)
+        looking = claim is not None and claim.look
+        brief = len(batch) <= FEW_COMMANDS and not looking and self._memory.knows_it_is_little(tenant, wanted)
+        decision = await self.db.write(script, optimistic=True, brief=brief, committed=remember)
+        if self._keyring is not None:
+            sealed.open_inputs(self._keyring, tenant, decision.leases)
         return _outcome(decision, claim, results)
 
     def _execute(
@@ -88,7 +120,7 @@ class Store(reads.Reads, lists.Lists, stories.Stories, stream.Stream, facts.Fact
         *,
         trust: bool = True,
     ) -> database.Script[_Decision]:
-        book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes)
+        book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes, address=self._address)
         recalled = self._memory.recall(tenant, wanted, book, trust=trust)
         candidates = yield from _load(tenant, wanted, recalled, claim, book)
         with _unhurried():

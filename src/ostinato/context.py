@@ -202,10 +202,10 @@ class Context:
     async def publish(self, status: str, message: str | None = None) -> None:
         """Say how this job stands, for all who follow it. Whether that can be recorded is not the job's concern."""
         try:
-            told = statuses.check(status, message)
             if self.redactor is not None:
-                told = self.redactor.document(list(told))
-            await self._services.execute(commands.PublishStatus(self.job_id, *told, lease=self._lease))
+                status, message = self.redactor.document([status, message])
+            statuses.check(status, message)
+            await self._services.execute(commands.PublishStatus(self.job_id, status, message, lease=self._lease))
         except errors.OstinatoError as error:
             self.log.warning("the status %r was not published: %s", status, error)
 

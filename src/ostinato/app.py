@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import datetime
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar, Unpack, cast, overload
@@ -12,10 +14,10 @@ import uuid_utils
 
 from ostinato import builder, errors, functions, options, redriving, rotation, views
 from ostinato import secrets as secrets_
-from ostinato.core import audit_chain, codec, commands, filters, graph, why
+from ostinato.core import audit_chain, codec, commands, filters, graph, statuses, why
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
-from ostinato.engine import engine, scribe
+from ostinato.engine import bell, engine, scribe
 from ostinato.store import connect, lists, stream
 
 T = TypeVar("T")
@@ -206,6 +208,21 @@ class Ostinato:
         await self.note(actor, "jobs.signal", job_id, name=name)
         return await self.engine.execute(command)
 
+    async def publish_status(
+        self,
+        job_id: str,
+        status: str,
+        message: str | None = None,
+        *,
+        timestamp: datetime.datetime | None = None,
+        actor: str | None = None,
+    ) -> None:
+        """Say in the stream of a job how it stands, for all who follow it. It changes nothing about the job."""
+        told = statuses.check(*secrets_.hide_in_document([status, message]))
+        await self.note(actor, "jobs.publishStatus", job_id)
+        at = None if timestamp is None else statuses.written(timestamp)
+        await self.engine.execute(commands.PublishStatus(job_id, *told, timestamp=at, actor=actor))
+
     # --- finding ---------------------------------------------------------------------------------------------
 
     async def job(self, job_id: str) -> Job:
@@ -265,15 +282,10 @@ class Ostinato:
 
     async def tail(self, *, cursor: str | None = None) -> AsyncIterator[stream.FeedEvent]:
         """Events of all jobs as they happen, from a cursor on (or from now on)."""
-        target = self.engine.store
-        at = cursor if cursor is not None else await target.feed_end()
-        while True:
-            found = await target.feed(self.tenant, at)
-            for item in found:
-                at = item.cursor
-                yield item
-            if not found:
-                await asyncio.sleep(min(self.options.poll_seconds, 0.05))
+        async with contextlib.aclosing(bell.follow(self.engine, self.tenant, cursor)) as pages:
+            async for page in pages:
+                for item in page.events:
+                    yield item
 
     # --- who did what ------------------------------------------------------------------------------------------
 

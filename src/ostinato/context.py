@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from ostinato import errors, secrets, threads
-from ostinato.core import codec, commands, graph, rows
+from ostinato.core import codec, commands, graph, rows, statuses
 
 READ_AHEAD = 64
 """Outputs of up to this many dependencies are read before a function that uses them starts; the rest on demand."""
@@ -199,6 +199,16 @@ class Context:
         self._remember(key, codec.encode(added))
         return added
 
+    async def publish(self, status: str, message: str | None = None) -> None:
+        """Say how this job stands, for all who follow it. Whether that can be recorded is not the job's concern."""
+        try:
+            if self.redactor is not None:
+                status, message = self.redactor.document([status, message])
+            statuses.check(status, message)
+            await self._services.execute(commands.PublishStatus(self.job_id, status, message, lease=self._lease))
+        except errors.OstinatoError as error:
+            self.log.warning("the status %r was not published: %s", status, error)
+
     async def heartbeat(self) -> None:
         """Give others a turn, and leave here if the task was cancelled meanwhile."""
         await asyncio.sleep(0)
@@ -268,6 +278,9 @@ class SyncContext:
 
     def add_tasks(self, tasks: Sequence[Any]) -> list[str]:
         return self._wait(self._ctx.add_tasks(tasks))
+
+    def publish(self, status: str, message: str | None = None) -> None:
+        self._wait(self._ctx.publish(status, message))
 
     def heartbeat(self) -> None:
         if self._ctx.cancelled:

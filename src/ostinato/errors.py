@@ -206,6 +206,24 @@ class TooManyRequests(OstinatoError):
         self.seconds = seconds
 
 
+class StreamClosed(NotPossible):
+    """The stream has ended. Go on from its cursor."""
+
+    code = "stream_closed"
+
+
+class SlowReader(StreamClosed):
+    """The reader took so long that the buffer of its stream is full. Go on from the cursor, and read faster."""
+
+    code = "slow_reader"
+
+
+class ServerStopping(StreamClosed):
+    """The server is being stopped. Go on from the cursor, here or at another server."""
+
+    code = "server_stopping"
+
+
 class UnsafeBind(OstinatoError):
     """Anybody who reaches this address could do anything. Make a key first: `ostinato keys create`."""
 

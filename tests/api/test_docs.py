@@ -8,6 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.api.test_server import ROOT, run, serving, start
 
 APP = """
@@ -24,9 +26,10 @@ async def ship():
 """
 
 
-def test_every_curl_line_runs(url: str, tmp_path: Path) -> None:
-    lines = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/reference/http.md").read_text(), re.DOTALL)
-    assert len(lines) > 6
+@pytest.mark.parametrize(("name", "least"), [("http", 7), ("graphql", 4), ("streams", 4)])
+def test_every_curl_line_runs(url: str, tmp_path: Path, name: str, least: int) -> None:
+    lines = re.findall(r"```sh\n(.*?)```", (ROOT / f"docs/reference/{name}.md").read_text(), re.DOTALL)
+    assert len(lines) >= least
     (tmp_path / "shop.py").write_text(APP)
     key = run(url, "keys", "create", "--scopes", "jobs:read,jobs:write").split()[0]
     with serving(url) as (_, address):
@@ -41,7 +44,7 @@ def test_every_curl_line_runs(url: str, tmp_path: Path) -> None:
                     ["bash", "-c", script], env=environment, capture_output=True, text=True, check=False
                 )
                 assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-                assert json.loads(done.stdout)
+                assert "errors" not in json.loads(done.stdout), done.stdout
         finally:
             worker.terminate()
             worker.communicate(timeout=30)

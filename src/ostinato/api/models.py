@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ostinato import views
-from ostinato.core import graph, moments
+from ostinato.core import graph, moments, statuses
 from ostinato.core.retry import LONGEST, Retry
 from ostinato.store import lists
 
@@ -108,6 +108,23 @@ class SignalSent(Answer):
     """`heard` is false if nobody waits for it yet: then it is kept for the next task that asks."""
 
     heard: bool
+
+
+class NewStatus(Body):
+    """How a job stands; `timestamp` says when, if that is not now."""
+
+    status: Annotated[str, msgspec.Meta(min_length=1, max_length=statuses.LONGEST_STATUS)]
+    message: Annotated[str, msgspec.Meta(max_length=statuses.LONGEST_MESSAGE)] | None = None
+    timestamp: Annotated[datetime.datetime, msgspec.Meta(tz=True)] | None = None
+
+
+class PublishedStatus(Answer):
+    """The status, as those who follow the job get it."""
+
+    job_id: str
+    status: str
+    message: str | None
+    timestamp: datetime.datetime | None
 
 
 # --- tasks -------------------------------------------------------------------------------------------------------

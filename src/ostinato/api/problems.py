@@ -33,6 +33,7 @@ STATUSES: dict[type[errors.OstinatoError], int] = {
     errors.TooManyRequests: 429,
     errors.DatabaseError: 503,
     errors.NotRunning: 503,
+    errors.ServerStopping: 503,
 }
 """The nearest class that is named here decides."""
 
@@ -75,7 +76,8 @@ def status_of(error: errors.OstinatoError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
-def response(error: errors.OstinatoError, request_id: str) -> Response:
+def describe(error: errors.OstinatoError) -> dict[str, Any]:
+    """What may be said of an error, by whatever way it is said."""
     status = status_of(error)
     title = (type(error).__doc__ or "").strip().partition("\n")[0]
     # What the database says may name files, hosts and SQL: that is for the log.
@@ -86,10 +88,13 @@ def response(error: errors.OstinatoError, request_id: str) -> Response:
         "status": status,
         "code": error.code,
         "detail": title if inner else error.message,
-        "requestId": request_id,
     }
-    document = problem if inner else {**_wire(error.details), **problem}
-    return Response(msgspec.json.encode(document), status, _headers(error), MEDIA_TYPE)
+    return problem if inner else {**_wire(error.details), **problem}
+
+
+def response(error: errors.OstinatoError, request_id: str) -> Response:
+    document = describe(error) | {"requestId": request_id}
+    return Response(msgspec.json.encode(document), status_of(error), _headers(error), MEDIA_TYPE)
 
 
 def _headers(error: errors.OstinatoError) -> dict[str, str]:

@@ -16,7 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato import app, errors
 from ostinato.api import access, desk, envelope, guard, limits, problems, routing, settings, tenants
-from ostinato.api.http import audit_log, dead_letters, fleet, health, jobs, tasks, work
+from ostinato.api.graphql import app as graphql
+from ostinato.api.http import audit_log, dead_letters, fleet, health, jobs, stream, tasks, work
+from ostinato.api.live import hub
 
 ROUTES = (
     health.routes,
@@ -26,6 +28,8 @@ ROUTES = (
     fleet.routes,
     audit_log.routes,
     work.routes,
+    stream.routes,
+    graphql.routes,
 )
 PUBLIC_ROUTES = frozenset({"/healthz", "/readyz"})
 """The only ones that need no key. A route that says it is public and is not here cannot be installed."""
@@ -47,9 +51,10 @@ class Server:
         self.access = access.Access(home.engine.store, open_as=open_as)
         self.desk = desk.Desk(options)
         self.table = routing.Table()
+        self.hub = hub.Hub(home.engine)
         self.resources = contextlib.AsyncExitStack()
         self.app = self._build(routes)
-        buckets = limits.Buckets(options.requests_per_second)
+        buckets = self.app.state.buckets = limits.Buckets(options.requests_per_second)
         guarded = guard.Guard(limits.Bodies(self.app, options), self.access, self.table, buckets)
         self._asgi: ASGIApp = envelope.Envelope(limits.Limits(guarded, options))
 
@@ -59,6 +64,7 @@ class Server:
         made.state.access = self.access
         made.state.tenants = self.tenants
         made.state.desk = self.desk
+        made.state.hub = self.hub
         for group in routes:
             self.table.install(made, group, public=PUBLIC_ROUTES)
         made.add_exception_handler(errors.OstinatoError, problems.on_error)
@@ -81,6 +87,7 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop_waiting()
+        await self.hub.close()
         await self.resources.aclose()
         await self.access.close()
         await self.tenants.close()
@@ -131,9 +138,10 @@ class Listener:
             self._serving.result()
 
     async def stop(self) -> None:
-        """Take no new requests, finish those that run, then come back."""
+        """Take no new requests, finish those that run, then come back. Streams would run for ever: they are ended."""
         self._uvicorn.should_exit = True
         self._server.stop_waiting()
+        await self._server.hub.close()
         if self._serving is not None:
             await self._serving
         self._socket.close()

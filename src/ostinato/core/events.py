@@ -18,6 +18,7 @@ JOB_TIMED_OUT: Final = "Job Timed Out"
 JOB_RESUMED: Final = "Job Resumed"
 SIGNAL_RECEIVED: Final = "Signal Received"
 STEP_COMPLETED: Final = "Step Completed"
+STATUS_PUBLISHED: Final = "Status Published"
 
 TASK_BLOCKED: Final = "Task Blocked"
 TASK_PENDING: Final = "Task Pending"
@@ -64,6 +65,17 @@ ATTEMPT_ENDS: Final[dict[str, str]] = {
     TASK_CANCELLED: "cancelled",
     TASK_SKIPPED: "skipped",
 }
+
+
+TYPES: Final = (
+    *JOB_STATE_AFTER,
+    JOB_TASKS_ADDED,
+    JOB_FAILURE_DETECTED,
+    SIGNAL_RECEIVED,
+    STATUS_PUBLISHED,
+    STEP_COMPLETED,
+    *TASK_STATE_AFTER,
+)
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

@@ -14,7 +14,7 @@ import msgspec
 
 from ostinato import encryption, errors, functions, options, secrets, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import committer, maintenance, polls, pulse, scribe, service, worker
+from ostinato.engine import bell, committer, maintenance, polls, pulse, scribe, service, worker
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
@@ -57,6 +57,7 @@ class Engine:
             self.store = store.Store(self.db, spill_bytes=settings.spill_bytes, keyring=keyring)
         else:
             self.db, self.store = host.db, host.store
+        self.bell = bell.Bell() if host is None else host.bell
         self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
         self.scribe = scribe.Scribe(tenant, self.store)
         self.polls = polls.Polls(self.committer)
@@ -300,6 +301,7 @@ class Engine:
             self.timers.wake()
         if outcome.events:
             self.events_written += outcome.events
+            self.bell.ring(tenant)
             self.db.announce()
 
     def hear(self, outcome: store.Outcome) -> None:
@@ -389,7 +391,9 @@ class Watcher(service.Service):
         self._engine = engine
 
     async def run_once(self) -> float:
-        await self._engine.db.changed(self._engine.options.poll_seconds)
+        bell = self._engine.bell
+        if await self._engine.db.changed(self._engine.options.poll_seconds, eager=bell.heard):
+            bell.ring()
         await self._engine.look_around()
         for engine in (self._engine, *self._engine.guests):
             engine.committer.want_claim()

@@ -102,12 +102,15 @@ class Database(Protocol):
         """
         ...
 
-    async def changed(self, timeout: float) -> bool:
-        """Wait until another process may have committed something, at most `timeout` seconds."""
+    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
+        """Wait until another process may have committed something, at most `timeout` seconds.
+
+        An eager caller wants to know within milliseconds, even if that means looking more often.
+        """
         ...
 
     def announce(self) -> None:
-        """Tell other processes, soon and at most a few times a second, that something was committed."""
+        """Tell other processes, at once but only a few times a second, that something was committed."""
         ...
 
     async def settings(self) -> dict[str, Any]:

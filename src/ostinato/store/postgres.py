@@ -84,6 +84,8 @@ class PostgresDatabase:
         self._calibrated_at = -CALIBRATE_SECONDS
         self._change = asyncio.Event()
         self._announcing: asyncio.Task[None] | None = None
+        self._announced_at = -ANNOUNCE_SECONDS
+        self._unannounced = False
         self._open = False
         self._pessimism = 0
         self.before_commit: Callable[[], None] | None = None
@@ -159,7 +161,7 @@ class PostgresDatabase:
         free = [role for role in READERS if not self._locks[role].locked()]
         return free[0] if free else random.choice(READERS)
 
-    async def changed(self, timeout: float) -> bool:
+    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
         try:
             if "listener" not in self._connections or self._connections["listener"].is_closed():
                 async with self._connection("listener") as connection:
@@ -175,6 +177,7 @@ class PostgresDatabase:
         return True
 
     def announce(self) -> None:
+        self._unannounced = True
         if self._open and (self._announcing is None or self._announcing.done()):
             self._announcing = asyncio.get_running_loop().create_task(self._announce())
 
@@ -409,11 +412,14 @@ class PostgresDatabase:
         self._change.set()
 
     async def _announce(self) -> None:
-        """One wake-up for everything that is committed within a moment: NOTIFY takes a lock of the whole server."""
-        await asyncio.sleep(ANNOUNCE_SECONDS)
-        with contextlib.suppress(errors.OstinatoError):
-            async with self._connection("listener") as connection:
-                await connection.execute(f"NOTIFY {CHANNEL}")
+        """At once, then one wake-up for all that is committed within a moment: NOTIFY locks the whole server."""
+        while self._unannounced:
+            await asyncio.sleep(self._announced_at + ANNOUNCE_SECONDS - time.monotonic())
+            self._announced_at = time.monotonic()
+            self._unannounced = False
+            with contextlib.suppress(errors.OstinatoError):
+                async with self._connection("listener") as connection:
+                    await connection.execute(f"NOTIFY {CHANNEL}")
 
 
 def _stripe(name: str) -> int:

@@ -54,6 +54,7 @@ READS = {
     "list_steps": Carrier("job_id", ("task_id", 0), ((1, "step"),)),
     "list_pages": Carrier("job_id", (0,), ((3, "events"),)),
     "feed": Carrier(2, (3,), ((5, "events"),)),
+    "feed_of_job": Carrier(2, (3,), ((5, "events"),)),
     "read_dead_letters": Carrier(0, (1,), ((5, "error"), (6, "input"))),
 }
 
@@ -93,8 +94,8 @@ class SealedDatabase:
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
         return await self._inner.read(lambda: self._translated(script()), snapshot=snapshot, brief=brief)
 
-    async def changed(self, timeout: float) -> bool:
-        return await self._inner.changed(timeout)
+    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
+        return await self._inner.changed(timeout, eager=eager)
 
     def announce(self) -> None:
         self._inner.announce()

@@ -22,6 +22,9 @@ Connection = Any
 """An apsw.Connection, whose own types are too loose to check against."""
 
 BUSY_SECONDS = 10
+LOOK_SECONDS = 0.05
+"""How often to look for what other processes have committed."""
+EAGER_SECONDS = 0.01
 APPLICATION_ID = 0x4F535449
 """Written into our files, so that no other program's file is taken for one."""
 QUICK_COMMIT = 0.001
@@ -102,11 +105,12 @@ class SqliteDatabase:
                 return self._drive(self._on_the_spot, script())
         return await self._reader.call(lambda thread: self._snapshot(thread.connection, script))
 
-    async def changed(self, timeout: float) -> bool:
+    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
         """The writer's `data_version` moves when another connection has committed, and not when it has itself."""
         until = time.monotonic() + timeout
+        pause = min(EAGER_SECONDS if eager else LOOK_SECONDS, timeout)
         while time.monotonic() < until:
-            await asyncio.sleep(min(0.05, timeout))
+            await asyncio.sleep(pause)
             if self._writer is None:
                 return False
             version = await self._writer.call(lambda thread: _pragma(thread.connection, "data_version"))

@@ -10,6 +10,10 @@ from ostinato.store import database, reads
 from ostinato.store.database import fetch
 
 PAGES_AT_ONCE = 16
+PAGE_BYTES = 4 * 1024 * 1024
+"""A page of the feed ends early after so much, so that large events do not fill the memory."""
+Place = tuple[int, int, int]
+"""Where an event stands in the feed: two numbers for its page, and its own in the stream of its job."""
 
 
 class FeedEvent(NamedTuple):
@@ -19,6 +23,18 @@ class FeedEvent(NamedTuple):
     event: events.Event
     job_name: str
     correlation_id: str
+
+
+class FeedPage(NamedTuple):
+    """A stretch of the feed, on one snapshot of the database."""
+
+    events: list[FeedEvent]
+    cursor: str
+    """Go on from here: after the last event or, if there are no more, after all that there was to see."""
+    full: bool
+    """There may be more at once."""
+    complete: bool
+    """Nothing that was committed is held back by an older transaction that may still commit."""
 
 
 class Stream:
@@ -32,15 +48,21 @@ class Stream:
 
     async def feed(self, tenant: str, cursor: str | None = None, most: int = reads.PAGE) -> list[FeedEvent]:
         """Events of all jobs in the order of their commits. Going on from the last cursor misses nothing, ever."""
+        return (await self.feed_page(tenant, cursor, most)).events
+
+    async def feed_page(
+        self, tenant: str, cursor: str | None, most: int = reads.PAGE, *, job_id: str | None = None
+    ) -> FeedPage:
+        """Events of all jobs, or of one, after a cursor, and the cursor that covers all that was looked at."""
         place = read_cursor(cursor)
-        return await self.db.read(lambda: _feed(tenant, place, most))
+        return await self.db.read(lambda: _feed_page(tenant, place, most, job_id))
 
     async def feed_end(self) -> str:
         """The cursor after everything that is there now."""
 
         def script() -> database.Script[str]:
-            found = yield fetch("feed_end")
-            return f"{found[0][0]}.{found[0][1]}.0"
+            major, minor, _ = (yield fetch("feed_end"))[0]
+            return write_cursor((major, minor, 0))
 
         return await self.db.read(script)
 
@@ -63,22 +85,35 @@ def stream(
             return result
 
 
-def _feed(tenant: str, place: tuple[int, int, int], most: int) -> database.Script[list[FeedEvent]]:
+def _feed_page(tenant: str, place: Place, most: int, job_id: str | None) -> database.Script[FeedPage]:
+    major, minor, complete = (yield fetch("feed_end"))[0]
+    found, full = yield from _feed(tenant, place, most, job_id)
+    last = read_cursor(found[-1].cursor) if found else place
+    end = last if full else max(last, (major, minor, 0))
+    return FeedPage(found, write_cursor(end), full, bool(complete))
+
+
+def _feed(tenant: str, place: Place, most: int, job_id: str | None) -> database.Script[tuple[list[FeedEvent], bool]]:
+    """Events, and whether there may be more."""
     result: list[FeedEvent] = []
+    size = 0
     seen = place
+    about = {"tenant": tenant} if job_id is None else {"tenant": tenant, "job_id": job_id}
+    block = "feed" if job_id is None else "feed_of_job"
     while True:
-        found = yield fetch("feed", tenant=tenant, major=seen[0], minor=seen[1], most=PAGES_AT_ONCE)
-        for major, minor, job_id, first, at, body, name, correlation_id in found:
-            for event in pages.read(job_id, first, at, body):
+        found = yield fetch(block, major=seen[0], minor=seen[1], most=PAGES_AT_ONCE, **about)
+        for major, minor, owner, first, at, body, name, correlation_id in found:
+            for event in pages.read(owner, first, at, body):
                 here = (major, minor, event.seq)
                 if here > seen:
                     event = yield from _whole(tenant, event)
-                    result.append(FeedEvent(f"{major}.{minor}.{event.seq}", event, name, correlation_id))
+                    result.append(FeedEvent(write_cursor(here), event, name, correlation_id))
                     seen = here
-                    if len(result) == most:
-                        return result
+                    size += len(event.data)
+                    if len(result) == most or size > PAGE_BYTES:
+                        return result, True
         if len(found) < PAGES_AT_ONCE:
-            return result
+            return result, False
 
 
 def _whole(tenant: str, event: events.Event) -> database.Script[events.Event]:
@@ -89,7 +124,11 @@ def _whole(tenant: str, event: events.Event) -> database.Script[events.Event]:
     return event
 
 
-def read_cursor(cursor: str | None) -> tuple[int, int, int]:
+def write_cursor(place: Place) -> str:
+    return f"{place[0]}.{place[1]}.{place[2]}"
+
+
+def read_cursor(cursor: str | None) -> Place:
     if not cursor:
         return 0, 0, 0
     try:

@@ -143,6 +143,15 @@ async def send_signal(
     return models.SignalSent(heard)
 
 
+@routes("POST", "/v1/jobs/{jobId}/status", scope=scopes.JOBS_WRITE, problems=(404,), tag="jobs")
+async def publish_status(
+    client: Client, principal: Principal, job_id: JobId, body: models.NewStatus
+) -> models.PublishedStatus:
+    """Say how a job stands, to all who follow it. It changes nothing about the job."""
+    await client.publish_status(job_id, body.status, body.message, timestamp=body.timestamp, actor=principal.actor)
+    return models.PublishedStatus(job_id, body.status, body.message, body.timestamp)
+
+
 @routes("POST", "/v1/plans", scope=scopes.JOBS_READ, tag="jobs")
 async def plan_job(client: Client, body: graph.JobSpec) -> graph.Plan:
     """Check a graph and show its levels, its critical path and what to be warned of, without running it."""

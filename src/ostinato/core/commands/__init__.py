@@ -12,6 +12,7 @@ from ostinato.core import ledger, needs
 from ostinato.core.commands.consequences import make_failure, outcome_of
 from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, ResumePlan, RetryTasks, SkipTask
 from ostinato.core.commands.producing import AddTasks, Submit, Submitted
+from ostinato.core.commands.telling import PublishStatus
 from ostinato.core.commands.waiting import FireTimer, SendSignal
 from ostinato.core.commands.working import (
     Claim,
@@ -41,6 +42,7 @@ __all__ = [
     "Expire",
     "Fail",
     "FireTimer",
+    "PublishStatus",
     "RecordStep",
     "Release",
     "Resume",

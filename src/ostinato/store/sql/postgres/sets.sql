@@ -92,9 +92,21 @@ WHERE p.tenant = :tenant
 ORDER BY p.transaction, p.position
 LIMIT :most;
 
+-- name: feed_of_job
+-- The pages of one job in the feed, from a place on. Its events are in the same order there as in its own stream.
+SELECT p.transaction::text::int8, p.position, p.job_id, p.first_seq, p.at, p.body, j.name, j.correlation_id
+FROM event_page p JOIN job j ON j.tenant = p.tenant AND j.job_id = p.job_id
+WHERE p.tenant = :tenant AND p.job_id = :job_id
+    AND (p.transaction, p.position) >= (CAST(CAST(:major::int8 AS text) AS xid8), :minor::int8)
+    AND p.transaction < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY p.last_seq
+LIMIT :most;
+
 -- name: feed_end
--- Where the feed ends now.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8, 0;
+-- Where the feed ends now, and whether that is after everything that was committed: no transaction is under way.
+SELECT
+    pg_snapshot_xmin(pg_current_snapshot())::text::int8, 0,
+    pg_snapshot_xmin(pg_current_snapshot()) = pg_snapshot_xmax(pg_current_snapshot());
 
 -- name: read_dead_letters
 -- Dead letters by key, in no order.

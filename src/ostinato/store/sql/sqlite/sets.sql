@@ -80,9 +80,17 @@ WHERE p.tenant = :tenant AND p.position >= :major AND :minor = :minor
 ORDER BY p.position
 LIMIT :most;
 
+-- name: feed_of_job
+-- The pages of one job in the feed, from a place on. Its events are in the same order there as in its own stream.
+SELECT p.position, 0, p.job_id, p.first_seq, p.at, p.body, j.name, j.correlation_id
+FROM event_page p JOIN job j ON j.tenant = p.tenant AND j.job_id = p.job_id
+WHERE p.tenant = :tenant AND p.job_id = :job_id AND p.position >= :major AND :minor = :minor
+ORDER BY p.last_seq
+LIMIT :most;
+
 -- name: feed_end
--- Where the feed ends now.
-SELECT COALESCE(max(position), 0) + 1, 0 FROM event_page;
+-- Where the feed ends now, and whether that is after everything that was committed: with one writer, always.
+SELECT COALESCE(max(position), 0) + 1, 0, 1 FROM event_page;
 
 -- name: read_dead_letters
 -- Dead letters by key, in no order.

@@ -1,0 +1,1 @@
+"""GraphQL: the same things as over HTTP, and subscriptions to what happens."""

@@ -1,0 +1,37 @@
+"""Which scope each query, mutation and subscription needs. One that is not listed here cannot be served."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ostinato.core import scopes
+
+NEEDED: Final[dict[str, dict[str, str]]] = {
+    "Query": {
+        "job": scopes.JOBS_READ,
+        "jobs": scopes.JOBS_READ,
+        "task": scopes.JOBS_READ,
+        "events": scopes.JOBS_READ,
+        "functions": scopes.JOBS_READ,
+        "workers": scopes.JOBS_READ,
+        "deadLetters": scopes.JOBS_READ,
+        "deadLetterDepth": scopes.JOBS_READ,
+        "plan": scopes.JOBS_READ,
+    },
+    "Mutation": {
+        "submit": scopes.JOBS_WRITE,
+        "submitMany": scopes.JOBS_WRITE,
+        "addTasks": scopes.JOBS_WRITE,
+        "resume": scopes.JOBS_WRITE,
+        "cancel": scopes.JOBS_WRITE,
+        "signal": scopes.JOBS_WRITE,
+        "retry": scopes.JOBS_WRITE,
+        "skip": scopes.JOBS_WRITE,
+        "redrive": scopes.JOBS_WRITE,
+        "publishStatus": scopes.JOBS_WRITE,
+    },
+    "Subscription": {
+        "jobStatus": scopes.JOBS_READ,
+        "events": scopes.JOBS_READ,
+    },
+}

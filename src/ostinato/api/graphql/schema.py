@@ -1,0 +1,74 @@
+"""The schema, which is the contract, with its resolvers behind the scopes that they need."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib import resources
+from typing import Any, cast
+
+from ariadne import make_executable_schema
+from ariadne.utils import unwrap_graphql_error
+from graphql import GraphQLError, GraphQLObjectType, GraphQLSchema
+
+from ostinato import errors
+from ostinato.api import graphql, problems
+from ostinato.api.graphql import permissions, resolvers
+
+Resolver = Callable[..., Any]
+
+
+def text() -> str:
+    return resources.files(graphql).joinpath("schema.graphql").read_text()
+
+
+@functools.cache
+def build() -> GraphQLSchema:
+    made = make_executable_schema(text(), *resolvers.ALL)
+    _read_by_attribute(made)
+    for kind, needed in permissions.NEEDED.items():
+        fields = cast("GraphQLObjectType", made.type_map[kind]).fields
+        if fields.keys() != needed.keys():
+            raise ValueError(f"{kind}: {sorted(fields.keys() ^ needed.keys())} has no scope or no field")
+        for name, field in fields.items():
+            if kind == "Subscription":
+                field.subscribe = _guarded(cast("Resolver", field.subscribe), needed[name])
+            else:
+                field.resolve = _guarded(cast("Resolver", field.resolve), needed[name])
+    return made
+
+
+def _read_by_attribute(made: GraphQLSchema) -> None:
+    """A field `jobId` without a resolver is the attribute `job_id` of what was found."""
+    for name, kind in made.type_map.items():
+        if isinstance(kind, GraphQLObjectType) and not name.startswith("__"):
+            for wire, field in kind.fields.items():
+                if field.resolve is None:
+                    field.resolve = _attribute(resolvers.snake(wire))
+
+
+def _attribute(name: str) -> Callable[[Any, Any], Any]:
+    return lambda found, _: getattr(found, name, None)
+
+
+def _guarded(resolve: Resolver, scope: str) -> Resolver:
+    def guarded(parent: Any, info: Any, **given: Any) -> Any:
+        info.context.principal.require(scope)
+        return resolve(parent, info, **given)
+
+    return guarded
+
+
+def show_error(error: GraphQLError, debug: bool = False) -> dict[str, Any]:
+    """An error with the code that HTTP has for it; nothing of what is inside leaves here."""
+    cause = unwrap_graphql_error(error)
+    shown = error.formatted
+    if cause is None or isinstance(cause, GraphQLError):
+        known: errors.OstinatoError = errors.RequestRefused(error.message)
+    elif isinstance(cause, errors.OstinatoError):
+        known = cause
+    else:
+        known = problems.unexpected(cause, "over GraphQL")
+    about = problems.describe(known)
+    extensions = {name: value for name, value in about.items() if name not in ("type", "title", "detail")}
+    return {**shown, "message": about["detail"], "extensions": extensions}

@@ -1,0 +1,248 @@
+"""GraphQL: the same answers, refusals and limits as over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import httpx2
+import pytest
+from graphql import GraphQLObjectType
+
+from ostinato.api import access
+from ostinato.api.graphql import permissions, schema
+from ostinato.core import scopes
+from tests.api import support
+from tests.api.support import Site
+from tests.engine.support import job, task
+
+
+async def post(client: httpx2.AsyncClient, query: str, **variables: Any) -> dict[str, Any]:
+    answer = await client.post("/graphql", json={"query": query, "variables": variables})
+    assert answer.status_code in (200, 400), answer.text
+    return answer.json()
+
+
+async def ask(client: httpx2.AsyncClient, query: str, **variables: Any) -> Any:
+    found = await post(client, query, **variables)
+    assert "errors" not in found, found
+    return found["data"]
+
+
+async def refused(client: httpx2.AsyncClient, query: str, **variables: Any) -> dict[str, Any]:
+    found = await post(client, query, **variables)
+    (error,) = found["errors"]
+    return error
+
+
+SUBMIT = "mutation($job: JobInput!) { submit(job: $job) { jobId created } }"
+
+
+async def test_a_job_from_its_submission_to_its_end(site: Site) -> None:
+    client = await site.admin()
+    made = await ask(client, SUBMIT, job=job(task("a"), task("b", "echo", "a")) | {"tags": {"shop": "main"}})
+    job_id = made["submit"]["jobId"]
+    assert made["submit"]["created"]
+    await support.ended(client, job_id)
+    found = await ask(
+        client,
+        """query($id: ID!) {
+          job(jobId: $id) {
+            state name tags totalTasks createdAt
+            tasks(first: 1) { nodes { taskId state detail { output attempts { outcome } steps { key } } why { code } }
+                              pageInfo { hasNextPage endCursor } }
+            events(first: 3) { nodes { type seq } pageInfo { hasNextPage endCursor } }
+          }
+          task(jobId: $id, taskId: "b") { state detail { dependsOn } }
+          missing: job(jobId: "never-was") { name }
+        }""",
+        id=job_id,
+    )
+    shown = found["job"]
+    assert (shown["state"], shown["tags"], shown["totalTasks"]) == ("completed", {"shop": "main"}, 2)
+    assert shown["createdAt"].endswith("Z")
+    (node,) = shown["tasks"]["nodes"]
+    assert node["taskId"] == "a"
+    assert node["detail"]["attempts"] == [{"outcome": "completed"}]
+    assert node["why"]["code"] == "ended"
+    assert shown["tasks"]["pageInfo"] == {"hasNextPage": True, "endCursor": "0"}
+    assert [event["seq"] for event in shown["events"]["nodes"]] == [1, 2, 3]
+    assert shown["events"]["pageInfo"]["endCursor"] == "3"
+    assert found["task"] == {"state": "completed", "detail": {"dependsOn": ["a"]}}
+    assert found["missing"] is None
+
+
+async def test_pages_and_filters(site: Site) -> None:
+    client = await site.admin()
+    ids = [await support.submitted(client, support.ONE | {"name": f"n{i % 2}"}) for i in range(5)]
+    query = """query($after: String, $filter: JobFilter) {
+      jobs(first: 2, after: $after, filter: $filter) { nodes { jobId } pageInfo { hasNextPage endCursor } } }"""
+    seen: list[str] = []
+    after = None
+    while True:
+        found = (await ask(client, query, after=after))["jobs"]
+        seen += [node["jobId"] for node in found["nodes"]]
+        after = found["pageInfo"]["endCursor"]
+        if not found["pageInfo"]["hasNextPage"]:
+            break
+    assert seen == ids[::-1]
+    found = await ask(client, query, filter={"name": "n1", "createdFrom": "2020-01-01T00:00:00Z"})
+    assert [node["jobId"] for node in found["jobs"]["nodes"]] == [ids[3], ids[1]]
+    error = await refused(client, query, filter={"createdFrom": "yesterday"})
+    assert "2026-01-31T12:00:00Z" in error["message"]
+
+
+async def test_the_fleet_the_feed_and_dead_letters(site: Site) -> None:
+    client = await site.admin()
+    job_id = await support.submitted(client, job(task("a", "break")))
+    await support.ended(client, job_id)
+    found = await ask(
+        client,
+        """{ functions { name retry { maxAttempts } } workers { workerId alive queues }
+             deadLetterDepth { depth threshold alarm }
+             deadLetters { nodes { jobId taskId error attempts } }
+             events(first: 2) { nodes { type cursor jobName } pageInfo { endCursor } } }""",
+    )
+    assert {"name": "echo", "retry": {"maxAttempts": 1}} in found["functions"]
+    assert found["workers"][0]["alive"]
+    assert found["deadLetterDepth"] == {"depth": 1, "threshold": 10, "alarm": False}
+    (letter,) = found["deadLetters"]["nodes"]
+    assert (letter["jobId"], letter["taskId"], letter["error"]["message"]) == (job_id, "a", "broken")
+    assert found["events"]["nodes"][1]["cursor"] == found["events"]["pageInfo"]["endCursor"]
+    redrive = "mutation($input: RedriveInput!) { redrive(input: $input) { dryRun count letters { taskId } } }"
+    found = await ask(client, redrive, input={"all": True, "dryRun": True})
+    assert found["redrive"] == {"dryRun": True, "count": 1, "letters": [{"taskId": "a"}]}
+
+
+async def test_orders(site: Site) -> None:
+    client = await site.admin()
+    job_id = await support.submitted(client, job(task("a", "break"), task("b", "nobody-has-this")))
+    await support.support.until(lambda: _failed(client, job_id), "the failure")
+    found = await ask(
+        client,
+        """mutation($id: ID!) {
+          addTasks(jobId: $id, tasks: [{taskId: "c", name: "nobody-has-this", input: {x: null}}])
+          publishStatus(input: {jobId: $id, status: "validating", message: "two of three"}) { jobId status message }
+          signal(jobId: $id, name: "go", payload: {fine: true})
+          skip(jobId: $id, taskId: "b", reason: "not needed")
+          retry(jobId: $id, taskId: "a", input: {message: "again"})
+          cancel(jobId: $id, reason: "enough")
+        }""",
+        id=job_id,
+    )
+    assert found["addTasks"] == ["c"]
+    assert found["publishStatus"] == {"jobId": job_id, "status": "validating", "message": "two of three"}
+    assert found["signal"] is False
+    assert found["skip"] == "skipped"
+    assert found["cancel"] == "cancelled"
+    plan = await ask(client, "mutation($id: ID!) { resume(jobId: $id, dryRun: true) { rerun reused } }", id=job_id)
+    assert plan["resume"]["rerun"]
+    assert (await client.get(f"/v1/jobs/{job_id}")).json()["state"] == "cancelled"
+
+
+async def _failed(client: httpx2.AsyncClient, job_id: str) -> bool:
+    return bool((await client.get(f"/v1/jobs/{job_id}")).json()["failureDetectedAt"])
+
+
+async def test_errors_have_the_codes_of_http_and_nothing_inside(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = await site.admin()
+    error = await refused(client, 'mutation { cancel(jobId: "never-was") }')
+    assert error["extensions"] == {"status": 404, "code": "job_not_found", "jobId": "never-was"}
+    error = await refused(client, SUBMIT, job={"tasks": [{"taskId": "a", "name": "echo", "dependsOn": ["a"]}]})
+    assert error["extensions"]["status"] == 422
+    error = await refused(client, "{ nothing }")
+    assert error["extensions"]["code"] == "bad_request"
+    error = await refused(client, "{ jobs(first: 501) { nodes { jobId } } }")
+    assert error["extensions"]["field"] == "first"
+
+    async def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("/etc/secret: SELECT")
+
+    monkeypatch.setattr(type(site.home), "dead_letter_depth", broken)
+    error = await refused(client, "{ deadLetterDepth { depth } }")
+    assert error["extensions"]["code"] == "internal"
+    assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("{ " + "job(jobId: 1) { name } " * 400 + "}", "tokens"),
+        ("{ a: " + "b { " * 10 + "c" + " }" * 10 + " }", "nested"),
+        ("{ ...f } fragment f on Query { " + "b { " * 10 + "c" + " }" * 10 + " }", "nested"),
+        ("{ " + " ".join(f'a{i}: job(jobId: "x") {{ name }}' for i in range(16)) + " }", "aliases"),
+        ("{ jobs(first: 500) { nodes { tasks(first: 3) { nodes { name } } } } }", "cost"),
+        ("query($n: Int! = 500) { jobs(first: $n) { nodes { tasks(first: $n) { nodes { name } } } } }", "cost"),
+        ("{ jobs(first: 200) { nodes { ...t } } } fragment t on Job { tasks { nodes { why { code } } } }", "cost"),
+    ],
+)
+async def test_a_query_that_asks_for_too_much(site: Site, query: str, said: str) -> None:
+    found = await post(await site.admin(), query)
+    assert "data" not in found or found["data"] is None
+    assert any(said in error["message"] for error in found["errors"]), found
+
+
+async def test_no_batches_and_no_other_methods(site: Site) -> None:
+    client = await site.admin()
+    answer = await client.post("/graphql", json=[{"query": "{ deadLetterDepth { depth } }"}])
+    assert answer.status_code == 400
+    assert (await client.get("/graphql?query={__typename}")).status_code in (404, 405)
+    found = await post(client, 'subscription { jobStatus(jobId: "x") { status } }')
+    assert found["errors"]
+
+
+async def test_the_schema_is_for_those_who_are_let_in(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "REMEMBERED_SECONDS", 0.0)
+    query = "{ __schema { types { name } } }"
+    assert (await ask(site.client(), query))["__schema"]["types"]  # no key yet: this machine
+    key = await site.key("tasks:work")
+    assert (await site.client().post("/graphql", json={"query": query})).status_code == 401
+    assert (await ask(site.client(key), query))["__schema"]["types"]
+
+
+def test_every_field_has_a_scope() -> None:
+    made = schema.build()
+    for kind, needed in permissions.NEEDED.items():
+        assert cast("GraphQLObjectType", made.type_map[kind]).fields.keys() == needed.keys()
+
+
+ARGUMENTS = {
+    "job": '(jobId: "x") { name }',
+    "jobs": "{ nodes { name } }",
+    "task": '(jobId: "x", taskId: "a") { name }',
+    "events": "{ nodes { type } }",
+    "functions": "{ name }",
+    "workers": "{ host }",
+    "deadLetters": "{ nodes { name } }",
+    "deadLetterDepth": "{ depth }",
+    "plan": '(job: {tasks: [{taskId: "a", name: "echo"}]}) { levels }',
+    "submit": '(job: {tasks: [{taskId: "a", name: "echo"}]}) { jobId }',
+    "submitMany": '(jobs: [{tasks: [{taskId: "a", name: "echo"}]}]) { jobId }',
+    "addTasks": '(jobId: "x", tasks: [{taskId: "a", name: "echo"}])',
+    "resume": '(jobId: "x") { rerun }',
+    "cancel": '(jobId: "x")',
+    "signal": '(jobId: "x", name: "go")',
+    "retry": '(jobId: "x", taskId: "a")',
+    "skip": '(jobId: "x", taskId: "a")',
+    "redrive": '(input: {letters: [{jobId: "x", taskId: "a"}]}) { count }',
+    "publishStatus": '(input: {jobId: "x", status: "fine"}) { status }',
+}
+
+
+@pytest.mark.parametrize("kind", ["Query", "Mutation"])
+async def test_every_field_needs_its_scope_and_sees_nothing_of_others(site: Site, kind: str) -> None:
+    owner = await site.admin()
+    await support.submitted(owner, job(task("a", "nobody-has-this")) | {"jobId": "x"})
+    before = (await owner.get("/v1/jobs/x/events")).json()
+    stranger = await site.admin("other")
+    for field, scope in permissions.NEEDED[kind].items():
+        query = f"{kind.lower()} {{ {field}{ARGUMENTS[field]} }}"
+        others = [name for name in scopes.SCOPES if name not in (scope, scopes.ADMIN)]
+        error = await refused(site.client(await site.key(*others)), query)
+        assert error["extensions"] == {"scope": scope, "status": 403, "code": "forbidden"}, query
+        found = await post(stranger, query)
+        if '"x"' in query:
+            if kind == "Query":
+                assert found["data"][field] is None
+            else:
+                assert found["errors"][0]["extensions"]["status"] == 404, found
+    assert (await owner.get("/v1/jobs/x/events")).json() == before

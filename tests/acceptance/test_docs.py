@@ -57,7 +57,7 @@ def test_every_python_block_of_the_documents_is_python() -> None:
 
 
 def test_the_store_report_goes_on_after_a_kill(tmp_path: Path, url: str) -> None:
-    """What `make run` does: kill it half-way, start it again, and the same job ends with nothing done twice."""
+    """Kill it half-way, start it again, and the same job ends with nothing done twice."""
     example = str(ROOT / "examples" / "store_report" / "main.py")
     env = os.environ | {"OSTINATO_URL": url}
     started = subprocess.Popen([sys.executable, example], cwd=tmp_path, env=env, stdout=subprocess.PIPE)

@@ -16,10 +16,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato import app, errors
 from ostinato.api import access, envelope, guard, limits, problems, routing, settings, tenants
-from ostinato.api.http import dead_letters, fleet, health, jobs, tasks
+from ostinato.api.http import dead_letters, fleet, front, health, jobs, tasks
 
-ROUTES = (health.routes, jobs.routes, tasks.routes, dead_letters.routes, fleet.routes)
-PUBLIC_ROUTES = frozenset({"/healthz", "/readyz"})
+ROUTES = (front.routes, health.routes, jobs.routes, tasks.routes, dead_letters.routes, fleet.routes)
+PUBLIC_ROUTES = frozenset({"/", "/healthz", "/readyz"})
 """The only ones that need no key. A route that says it is public and is not here cannot be installed."""
 
 

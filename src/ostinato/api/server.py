@@ -15,10 +15,19 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato import app, errors
-from ostinato.api import access, envelope, guard, limits, problems, routing, settings, tenants
+from ostinato.api import access, envelope, guard, limits, metrics, problems, recording, routing, settings, tenants
 from ostinato.api.http import dead_letters, fleet, front, health, jobs, tasks
+from ostinato.api.http import metrics as metrics_routes
 
-ROUTES = (front.routes, health.routes, jobs.routes, tasks.routes, dead_letters.routes, fleet.routes)
+ROUTES = (
+    front.routes,
+    health.routes,
+    jobs.routes,
+    tasks.routes,
+    dead_letters.routes,
+    fleet.routes,
+    metrics_routes.routes,
+)
 PUBLIC_ROUTES = frozenset({"/", "/healthz", "/readyz"})
 """The only ones that need no key. A route that says it is public and is not here cannot be installed."""
 
@@ -37,18 +46,23 @@ class Server:
         self.tenants = tenants.Tenants(home, most=options.max_tenants)
         open_as = home.tenant if access.is_loopback(options.host) else None
         self.access = access.Access(home.engine.store, open_as=open_as)
+        self.metrics = metrics.Metrics(home.engine.store, home.tenant)
+        self._observers = home.engine.observers
+        self._observers.add(self.metrics)
         self.table = routing.Table()
         self.resources = contextlib.AsyncExitStack()
         self.app = self._build(routes)
         buckets = limits.Buckets(options.requests_per_second)
         guarded = guard.Guard(limits.Bodies(self.app, options), self.access, self.table, buckets)
-        self._asgi: ASGIApp = envelope.Envelope(limits.Limits(guarded, options))
+        enveloped = envelope.Envelope(limits.Limits(guarded, options))
+        self._asgi: ASGIApp = recording.Recorder(enveloped, self.metrics)
 
     def _build(self, routes: Sequence[routing.Routes]) -> FastAPI:
         """No documentation pages and no slashes added to paths: what is not in the table is not there."""
         made = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
         made.state.access = self.access
         made.state.tenants = self.tenants
+        made.state.metrics = self.metrics
         for group in routes:
             self.table.install(made, group, public=PUBLIC_ROUTES)
         made.add_exception_handler(errors.OstinatoError, problems.on_error)
@@ -67,6 +81,7 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.resources.aclose()
+        self._observers.remove(self.metrics)
         await self.access.close()
         await self.tenants.close()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextvars
 import dataclasses
 import time
 
@@ -50,7 +51,8 @@ class Tenants:
         made = app.Ostinato(self.home.url, tenant=tenant, options=settings)
         running = engine.Engine(made.url, tenant, {}, settings, host=self.home.engine)
         self._make_room()
-        await running.start()
+        # What it logs later is not about the request that happened to be the first one.
+        await asyncio.get_running_loop().create_task(running.start(), context=contextvars.Context())
         made.attach(running)
         return made
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ostinato.cli import output
+from ostinato.cli.log_options import LogFormat, LogLevel
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -39,16 +40,22 @@ async def dev(
         typer.Option("--submit", help="Jobs to submit at the start: a JSON file.", metavar="FILE", show_default=False),
     ] = None,
     reload: Annotated[bool, typer.Option("--reload/--no-reload", help="Start again when a file changes.")] = True,
+    log_format: LogFormat = None,
+    log_level: LogLevel = "info",
 ) -> int | None:
     """Run an application with its worker and the server, for trying things out.
 
     The database is the file ostinato.db in this folder, unless --url names another, whatever the application says."""
     if not reload:
+        from ostinato import logs
+
+        logs.configure(log_format, log_level)
         await _serve(settings, application, host, port, submit)
         return None
     from ostinato.cli import reloading
 
     flags = ["--host", host, "--port", str(port), "--url", settings.url or URL, "--no-reload"]
+    flags += ["--log-level", log_level, *(["--log-format", log_format] if log_format else [])]
     flags += ["--submit", submit] if submit else []
     flags += ["--tenant", settings.tenant] if settings.tenant else []
     flags += ["--json"] if settings.json else []

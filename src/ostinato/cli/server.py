@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Annotated
 
 import typer
 
+from ostinato.cli.log_options import LogFormat, LogLevel
 from ostinato.cli.settings import Settings, command
 
 
@@ -29,16 +29,19 @@ async def server(
     requests_per_second: Annotated[
         float, typer.Option("--requests-per-second", help="For each key.", min=0.001)
     ] = 100.0,
+    log_format: LogFormat = None,
+    log_level: LogLevel = "info",
 ) -> None:
     """Serve the HTTP API until stopped.
 
     Without any key it serves this machine only. Other addresses need a key to exist: `ostinato keys create`."""
     from ostinato import app as app_
+    from ostinato import logs
     from ostinato import options as options_
     from ostinato.api import settings as api_settings
     from ostinato.cli import serving, session
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.configure(log_format, log_level)
     options = api_settings.ServerOptions(
         host=host,
         port=port,

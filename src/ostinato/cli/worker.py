@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ostinato.cli import output
+from ostinato.cli.log_options import LogFormat, LogLevel
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -30,13 +30,16 @@ async def worker(
     shutdown_seconds: Annotated[
         float | None, typer.Option("--shutdown-seconds", help="How long to let functions finish when stopped.", min=0)
     ] = None,
+    log_format: LogFormat = None,
+    log_level: LogLevel = "info",
 ) -> None:
     """Run tasks until stopped.
 
     SIGTERM or Ctrl-C let what runs finish, or hand it back."""
+    from ostinato import logs
     from ostinato.cli import loading, session
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.configure(log_format, log_level)
     app = loading.application(application)
     chosen: dict[str, Any] = {"concurrency": concurrency, "shutdown_seconds": shutdown_seconds, "work": True}
     chosen["queues"] = tuple(queue) if queue else None

@@ -140,6 +140,11 @@ class Lease(msgspec.Struct, gc=False):
     job_name: str
     request_id: str | None
     correlation_id: str
+    ready_at: int | None = None
+    started_at: int | None = None
+    """When it could have started, and when it was claimed."""
+    trace_parent: str | None = None
+    """The trace that the job belongs to, as a W3C `traceparent`."""
 
     @property
     def key(self) -> TaskKey:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from ostinato import errors
 from ostinato.core import commands, rows
+from ostinato.engine import observing
 from ostinato.store import store
 
 MAX_BATCH = 512
@@ -43,11 +45,16 @@ class Claimer(Protocol):
 
 class Committer:
     def __init__(
-        self, tenant: str, target: store.Store, on_commit: Callable[[store.Outcome], None] = lambda _: None
+        self,
+        tenant: str,
+        target: store.Store,
+        on_commit: Callable[[store.Outcome], None] = lambda _: None,
+        observers: observing.Observers | None = None,
     ) -> None:
         self.tenant = tenant
         self._store = target
         self._on_commit = on_commit
+        self._observers = observing.Observers() if observers is None else observers
         self._waiting: list[tuple[commands.Command, asyncio.Future[Any]]] = []
         self._reports: list[Report] = []
         self._wake = asyncio.Event()
@@ -162,6 +169,7 @@ class Committer:
         if claim is not None:
             claim.look = not self._queue_empty
             self._queue_empty = True
+        began = time.perf_counter()
         try:
             outcome = await self._execute(batch, claim)
             if outcome.more_queued:
@@ -181,6 +189,9 @@ class Committer:
             self.claimer.reported(recorded)
             self.claimer.deliver(outcome.leases)
         self._on_commit(outcome)
+        if self._observers:
+            seconds = time.perf_counter() - began
+            self._observers.committed(observing.Commit(self.tenant, batch, outcome, seconds, self._store.db.now()))
         return outcome
 
     async def _execute(self, batch: list[commands.Command], claim: commands.Claim | None) -> store.Outcome:

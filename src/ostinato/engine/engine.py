@@ -14,7 +14,7 @@ import msgspec
 
 from ostinato import errors, functions, options, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import committer, maintenance, pulse, service, worker
+from ostinato.engine import committer, maintenance, observing, pulse, service, worker
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
@@ -50,12 +50,15 @@ class Engine:
         self.guests: set[Engine] = set()
         self.db = connect.connect(url, clock=settings.clock) if host is None else host.db
         self.store = store.Store(self.db, spill_bytes=settings.spill_bytes) if host is None else host.store
-        self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
+        self.observers = observing.Observers() if host is None else host.observers
+        self.committer = committer.Committer(
+            tenant, self.store, lambda outcome: self._committed(tenant, outcome), self.observers
+        )
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
         poll, lease = settings.poll_seconds, settings.lease_seconds
         self.timers = maintenance.Timers(self.store, self._committed, poll) if host is None else host.timers
-        self.reaper = maintenance.Reaper(self.store, self._committed, lease) if host is None else host.reaper
+        self.reaper = host.reaper if host else maintenance.Reaper(self.store, self._committed, lease, self.observers)
         self.services: list[service.Service] = []
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._ended_lately: dict[str, _Ended] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import functools
 import random
 import time
 import traceback
@@ -12,7 +13,7 @@ from typing import Any
 
 import uuid_utils
 
-from ostinato import context, errors, functions, options, threads
+from ostinato import context, errors, functions, logs, options, threads
 from ostinato.core import codec, commands, graph, retry, rows
 from ostinato.engine import committer
 
@@ -225,6 +226,7 @@ class Worker:
     async def _run(self, place: str, lease: rows.Lease) -> None:
         running = self._running[place]
         running.started = True
+        logs.bind(functools.partial(context.about, self._services.tenant, lease))
         started = time.perf_counter()
         try:
             report = await self._attempt(lease, running)

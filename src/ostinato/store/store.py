@@ -12,7 +12,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import codec, commands, ledger, needs, pages, rows, states
-from ostinato.store import database, facts, fleet, keys, lists, memory, reads, stories, stream
+from ostinato.store import database, facts, fleet, gauges, keys, lists, memory, reads, stories, stream
 from ostinato.store.database import fetch
 
 _new_task = operator.attrgetter(
@@ -50,7 +50,16 @@ class Outcome(NamedTuple):
     """Outputs of small jobs that have ended, where they are known without reading them."""
 
 
-class Store(reads.Reads, lists.Lists, stories.Stories, stream.Stream, facts.FactFinding, fleet.Fleet, keys.Keys):
+class Store(
+    reads.Reads,
+    lists.Lists,
+    stories.Stories,
+    stream.Stream,
+    facts.FactFinding,
+    fleet.Fleet,
+    gauges.Gauges,
+    keys.Keys,
+):
     def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
         self.db = db
         self._spill_bytes = spill_bytes

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, Unpack, cast, overload
 
 import uuid_utils
 
-from ostinato import builder, errors, functions, options, redriving, views
+from ostinato import builder, errors, functions, options, redriving, tracing, views
 from ostinato.core import codec, commands, filters, graph, why
 from ostinato.core.retry import Retry
 from ostinato.engine import engine
@@ -121,14 +121,17 @@ class Ostinato:
 
     async def submit(self, job: Any, /, *, actor: str | None = None, **overrides: Any) -> Job:
         """Submit one job: a document (a dict or JSON text), or a graph from `app.graph`. Durable when this returns."""
-        answer = await self.engine.execute(await self._prepare(job, overrides, actor))
-        return Job(self, answer.job_id, created=answer.created)
+        return await self._enter(await self._prepare(job, overrides, actor))
 
     async def submit_many(self, jobs: Sequence[Any], /, *, actor: str | None = None, **overrides: Any) -> list[Job]:
         """Submit many jobs. Each is checked before any is entered, so that a bad one changes nothing."""
         batch = [await self._prepare(job, overrides, actor) for job in jobs]
-        answers = await asyncio.gather(*[self.engine.execute(command) for command in batch])
-        return [Job(self, answer.job_id, created=answer.created) for answer in answers]
+        return await asyncio.gather(*[self._enter(command) for command in batch])
+
+    async def _enter(self, command: commands.Submit) -> Job:
+        with tracing.submission(self.engine.tracer, self.tenant, command):
+            answer = await self.engine.execute(command)
+        return Job(self, answer.job_id, created=answer.created)
 
     async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:
         spec = graph.read_job(_document(job, overrides))

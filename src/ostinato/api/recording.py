@@ -10,7 +10,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato import logs
+from ostinato import logs, tracing
 from ostinato.api import access, metrics, routing
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", routing.WEBSOCKET)
@@ -38,7 +38,8 @@ class Recorder:
         bound = logs.bind(functools.partial(_about, scope))
         seen = _Answer(scope, self._metrics)
         try:
-            await self._app(scope, receive, functools.partial(seen.send, send))
+            with tracing.incoming(Headers(scope=scope).get("traceparent")):
+                await self._app(scope, receive, functools.partial(seen.send, send))
         finally:
             self._metrics.streams.pop(id(scope), None)
             self._note(scope, seen, time.perf_counter() - began)

@@ -38,6 +38,8 @@ class Job(msgspec.Struct, gc=False):
     """Failed tasks that were optional."""
     skipped: int
     cancelled: int
+    trace_parent: str | None = None
+    """The trace that it belongs to, as a W3C `traceparent`."""
     was_seq: int = 0
     """`last_seq` as it was loaded: the version of the job that a transaction has seen. Not a column."""
     was_plain: tuple[object, ...] = ()

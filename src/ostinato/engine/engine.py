@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ostinato import errors, functions, options, views
+from ostinato import errors, functions, options, tracing, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
 from ostinato.engine import committer, maintenance, observing, pulse, service, worker
 from ostinato.store import connect, store
@@ -54,6 +54,7 @@ class Engine:
         self.committer = committer.Committer(
             tenant, self.store, lambda outcome: self._committed(tenant, outcome), self.observers
         )
+        self.tracer = tracing.tracer()
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
         poll, lease = settings.poll_seconds, settings.lease_seconds
@@ -141,7 +142,7 @@ class Engine:
                     future.set_exception(errors.NotRunning())
 
     async def _start_worker(self) -> None:
-        self.worker = worker.Worker(self._functions, self.options, self.committer, self)
+        self.worker = worker.Worker(self._functions, self.options, self.committer, self, self.tracer)
         self.committer.claimer = self.worker
         await self.register()
         self.pulse = pulse.Pulse(

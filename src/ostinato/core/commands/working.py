@@ -117,6 +117,7 @@ class Claim(msgspec.Struct, gc=False):
             job.correlation_id,
             task.ready_at,
             task.started_at,
+            job.trace_parent,
         )
 
 

@@ -95,7 +95,7 @@ SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8, 0;
 SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent
 FROM unnest(:job_ids::text[]) AS k (job_id) JOIN job j ON j.tenant = :tenant AND j.job_id = k.job_id;
 
 -- name: read_dead_letters

@@ -124,6 +124,13 @@ async def test_a_tenants_committer_does_not_log_in_the_name_of_its_first_request
     assert not any("request_id" in line for line in said)
 
 
+async def test_the_trace_that_a_request_names_goes_with_its_jobs(site: Site) -> None:
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    answer = await site.client(traceparent=parent).post("/v1/jobs", json=[job(task("a")), job(task("b"))])
+    for made in answer.json()["jobs"]:
+        assert (await site.home.engine.store.job("default", made["jobId"])).trace_parent == parent
+
+
 def test_server_and_worker_write_json_in_a_pipe(url: str, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(
         "from ostinato import Ostinato\napp = Ostinato()\n"

@@ -5,6 +5,7 @@ from ostinato.app import Job, Ostinato
 from ostinato.context import Context, SyncContext
 from ostinato.core.graph import Plan
 from ostinato.core.retry import Retry
+from ostinato.encryption import Keyring
 from ostinato.errors import RetryAfter, TerminalError
 from ostinato.options import EngineOptions
 
@@ -12,6 +13,7 @@ __all__ = [
     "Context",
     "EngineOptions",
     "Job",
+    "Keyring",
     "Ostinato",
     "Plan",
     "Retry",

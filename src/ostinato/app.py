@@ -7,12 +7,15 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from types import TracebackType
 from typing import Any, TypeVar, Unpack, cast, overload
 
+import msgspec
 import uuid_utils
 
-from ostinato import builder, errors, functions, options, redriving, tracing, views
-from ostinato.core import codec, commands, filters, graph, why
+from ostinato import builder, errors, functions, options, redriving, rotation, tracing, views
+from ostinato import secrets as secrets_
+from ostinato.core import audit_chain, codec, commands, filters, graph, why
 from ostinato.core.retry import Retry
-from ostinato.engine import engine
+from ostinato.encryption import VARIABLE, Keyring
+from ostinato.engine import engine, scribe
 from ostinato.store import connect, lists, stream
 
 T = TypeVar("T")
@@ -25,11 +28,19 @@ class Ostinato:
     """
 
     def __init__(
-        self, url: str | None = None, *, tenant: str = "default", options: options.EngineOptions | None = None
+        self,
+        url: str | None = None,
+        *,
+        tenant: str = "default",
+        options: options.EngineOptions | None = None,
+        encryption: Keyring | None = None,
+        secrets: secrets_.SecretSource | None = None,
     ) -> None:
         self.url = url or connect.default_url()
         self.tenant = graph.check_id(tenant, "tenant")
         self.options = options or _default_options()
+        self.keyring = encryption or Keyring.from_environment()
+        self.secret_source = secrets
         self.functions: dict[str, functions.Function] = {}
         self._engine: engine.Engine | None = None
         connect.connect(self.url)  # refuse a bad URL here, where it was written
@@ -76,9 +87,21 @@ class Ostinato:
     async def start(self, *, migrate: bool = True) -> None:
         if self._engine is not None:
             raise errors.NotPossible("this application is already open")
-        made = engine.Engine(self.url, self.tenant, self.functions, self.options)
+        made = self.make_engine(self.options)
         await made.start(migrate=migrate)
         self._engine = made
+
+    def make_engine(self, settings: options.EngineOptions, *, manual: bool = False) -> engine.Engine:
+        """An engine for this application, not yet started."""
+        return engine.Engine(
+            self.url,
+            self.tenant,
+            self.functions,
+            settings,
+            keyring=self.keyring,
+            secret_source=self.secret_source,
+            manual=manual,
+        )
 
     def attach(self, running: engine.Engine) -> None:
         """Use an engine that somebody else has started (the test kit does)."""
@@ -131,10 +154,16 @@ class Ostinato:
     async def _enter(self, command: commands.Submit) -> Job:
         with tracing.submission(self.engine.tracer, self.tenant, command):
             answer = await self.engine.execute(command)
+        await self._note_submitted(command.actor, answer)
         return Job(self, answer.job_id, created=answer.created)
 
+    async def _note_submitted(self, actor: str | None, answer: commands.Submitted) -> None:
+        """Only now is it known which job it is. Who submitted it is in its first event in any case."""
+        if answer.created:
+            await self.note(actor, "jobs.submit", answer.job_id)
+
     async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:
-        spec = graph.read_job(_document(job, overrides))
+        spec = graph.read_job(secrets_.hide_in_document(_document(job, overrides)))
         if len(spec.tasks) > self.options.max_tasks:
             raise errors.InvalidGraph(
                 f"the job has {len(spec.tasks):,} tasks and the limit is {self.options.max_tasks:,}", field="tasks"
@@ -174,7 +203,9 @@ class Ostinato:
             graph.check_id(signal_id, "signal_id")
         graph.check_id(name, "the name of a signal")
         data = codec.encode(payload, "the payload of the signal", self.options.max_payload_bytes)
+        data = secrets_.hide_in_payload(data)
         command = commands.SendSignal(job_id, name, signal_id or str(uuid_utils.uuid7()), data, actor)
+        await self.note(actor, "jobs.signal", job_id, name=name)
         return await self.engine.execute(command)
 
     # --- finding ---------------------------------------------------------------------------------------------
@@ -216,6 +247,8 @@ class Ostinato:
         One that is no dead letter is refused; a dry run only says which of them are."""
         if dry_run:
             return redriving.told(await self.engine.store.are_dead_letters(self.tenant, letters), dry_run=True)
+        target = "/".join(letters[0]) if len(letters) == 1 else ""
+        await self.note(actor, "deadLetters.redrive", target, letters=len(letters))
         return redriving.told(await redriving.redrive(self.engine, letters, actor))
 
     async def redrive_matching(
@@ -225,6 +258,7 @@ class Ostinato:
         chosen = filters.dead_letter_filter(**wanted)
         if dry_run:
             return await redriving.preview(self.engine, chosen)
+        await self.note(actor, "deadLetters.redrive", filters=msgspec.to_builtins(chosen))
         return await redriving.redrive_matching(self.engine, chosen, actor)
 
     async def events(self, *, cursor: str | None = None, most: int = 1000) -> list[stream.FeedEvent]:
@@ -242,6 +276,60 @@ class Ostinato:
                 yield item
             if not found:
                 await asyncio.sleep(min(self.options.poll_seconds, 0.05))
+
+    # --- who did what ------------------------------------------------------------------------------------------
+
+    async def record(
+        self,
+        *,
+        actor: str,
+        action: str,
+        target: str = "",
+        details: Mapping[str, Any] | None = None,
+        request_id: str | None = None,
+    ) -> views.AuditEntryView:
+        """Add to the audit log that `actor` does `action` (such as `jobs.cancel`) to `target`.
+
+        Record first, then act: nothing is then done that the log does not know of. How it went is in the job's events.
+        """
+        request = request_id or scribe.request_id.get()
+        entry = audit_chain.new_entry(actor, action, target, request, dict(details or {}))
+        return views.audit_entry_view(await self.engine.scribe.record(entry))
+
+    async def note(self, actor: str | None, action: str, target: str = "", **details: Any) -> None:
+        """The same for what is done under a name; code that acts for itself is not recorded."""
+        if actor is not None:
+            known = {name: value for name, value in details.items() if value is not None}
+            await self.record(actor=actor, action=action, target=target, details=known)
+
+    async def audit_log(self, **filters: Any) -> list[views.AuditEntryView]:
+        """Entries of the audit log, newest first, by actor, action or target; `before` a number, at `most` so many."""
+        found = await self.engine.store.audit_entries(self.tenant, **filters)
+        return [views.audit_entry_view(entry) for entry in found]
+
+    async def verify_audit_log(self, *, head: str | None = None) -> audit_chain.Verdict:
+        """Whether the log is as it was written; `head` is an end of it that was noted elsewhere, as `SEQ:HASH`."""
+        return await self.engine.store.verify_audit(self.tenant, head=head)
+
+    # --- encryption --------------------------------------------------------------------------------------------
+
+    async def encryption_status(self) -> list[rotation.SealedCount]:
+        """How many stored payloads of this tenant each key has encrypted."""
+        return await rotation.status(self.engine.store, self.tenant)
+
+    async def rotate_encryption(self) -> int:
+        """Encrypt everything of this tenant with the first key; how many rows that were.
+
+        Give the new key to every process first, then call this.
+        """
+        return await rotation.rotate(self.engine.store, self.keys_at_hand(), self.tenant)
+
+    def keys_at_hand(self) -> Keyring:
+        if self.keyring is None:
+            raise errors.NotPossible(f"there are no encryption keys: set {VARIABLE}, or pass a Keyring")
+        return self.keyring
+
+    # --- keeping house -----------------------------------------------------------------------------------------
 
     async def set_retention(self, seconds: float | None) -> None:
         """How long this tenant keeps finished jobs; None goes back to the engine's setting."""
@@ -305,7 +393,8 @@ class Job:
     async def add_tasks(self, tasks: Sequence[Any], *, actor: str | None = None) -> list[str]:
         """Let the running job grow: all of the tasks or none of them."""
         running = self._app.engine
-        specs, inputs = await running.prepare_tasks(tasks)
+        specs, inputs = await running.prepare_tasks(secrets_.hide_in_document(tasks))
+        await self._app.note(actor, "jobs.addTasks", self.job_id, tasks=len(specs))
         return await running.execute(
             commands.AddTasks(self.job_id, specs, inputs, actor=actor, most=self._app.options.max_tasks)
         )
@@ -315,13 +404,16 @@ class Job:
 
     async def cancel(self, reason: str | None = None, *, actor: str | None = None) -> str:
         """Stop the job. The answer says who won: `cancelled`, or the state in which it had already ended."""
+        await self._app.note(actor, "jobs.cancel", self.job_id, reason=reason)
         return await self._app.engine.execute(commands.CancelJob(self.job_id, reason, actor))
 
     async def cancel_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
+        await self._app.note(actor, "tasks.cancel", f"{self.job_id}/{task_id}", reason=reason)
         return await self._app.engine.execute(commands.CancelTask(self.job_id, task_id, reason, actor))
 
     async def skip_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
         """Go on without this task."""
+        await self._app.note(actor, "tasks.skip", f"{self.job_id}/{task_id}", reason=reason)
         return await self._app.engine.execute(commands.SkipTask(self.job_id, task_id, reason, actor))
 
     async def retry_task(
@@ -329,6 +421,7 @@ class Job:
     ) -> None:
         """Run one task again, with all its attempts, and with another input if given."""
         inputs = {} if input is None else self._inputs({task_id: input})
+        await self._app.note(actor, "tasks.retry", f"{self.job_id}/{task_id}", newInput=input is not None)
         await self._app.engine.execute(commands.RetryTasks(self.job_id, [task_id], inputs, actor))
 
     async def resume(
@@ -343,11 +436,15 @@ class Job:
         encoded = self._inputs(inputs or {})
         if deadline is not None:
             graph.check_seconds(deadline, "deadline")
+        if not dry_run:
+            changed = sorted(encoded) or None
+            await self._app.note(actor, "jobs.resume", self.job_id, newInputs=changed, deadline=deadline)
         return await self._app.engine.execute(commands.Resume(self.job_id, encoded, deadline, dry_run, actor))
 
     def _inputs(self, inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         limit = self._app.options.max_payload_bytes
-        encoded = {t: codec.encode(value, f"the input of task {t!r}", limit) for t, value in inputs.items()}
+        hidden = secrets_.hide_in_document(inputs)
+        encoded = {t: codec.encode(value, f"the input of task {t!r}", limit) for t, value in hidden.items()}
         for task_id, data in encoded.items():
             if not data.startswith(b"{"):
                 raise errors.InvalidInput(f"the input of task {task_id!r} must be an object", field="inputs")

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ostinato import errors
 from ostinato.core import codec, commands, fold, ledger, rows, states
 from ostinato.store import database, store, stream
 from ostinato.store.database import fetch
@@ -59,7 +60,11 @@ async def audit(target: store.Store, tenant: str | None = None) -> Report:
 
 
 async def _audit_job(target: store.Store, tenant: str, job_id: str, report: Report) -> None:
-    snapshot = await target.db.read(lambda: _read(tenant, job_id))
+    try:
+        snapshot = await target.db.read(lambda: _read(tenant, job_id))
+    except errors.DecryptionFailed as error:
+        report.problems.append(Problem("I4", tenant, job_id, None, str(error)))
+        return
     if snapshot is None:
         return  # pruned meanwhile
     report.jobs += 1

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ostinato import errors, threads
+from ostinato import errors, secrets, threads
 from ostinato.core import codec, commands, graph, rows
 
 READ_AHEAD = 64
@@ -42,6 +42,7 @@ class Services(Protocol):
     tenant: str
     max_payload_bytes: int
     max_tasks: int
+    secrets: secrets.SecretSource
 
     async def execute(self, command: commands.Command, /) -> Any: ...
     async def read_steps(self, key: rows.TaskKey, /) -> dict[str, bytes]: ...
@@ -97,6 +98,8 @@ class Context:
         self._uses: dict[str, int] = {}
         self._input: dict[str, Any] = {}
         self._outputs: DependencyOutputs | None = None
+        self.redactor: secrets.Redactor | None = None
+        """Hides the secrets of this attempt in what goes out of it; None if it has none."""
         self.cancelled = False
         """True once the task was cancelled or its lease lost; an async function is also interrupted."""
 
@@ -142,7 +145,10 @@ class Context:
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
         """A logger of the standard library whose lines say which attempt they come from."""
-        return logging.LoggerAdapter(logger, about(self.tenant, self._lease))
+        extra = about(self.tenant, self._lease)
+        if self.redactor is not None:
+            return secrets.RedactingLog(logger, extra, self.redactor)
+        return logging.LoggerAdapter(logger, extra)
 
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` and record its result; a later attempt gets the recorded result without calling it again.
@@ -160,7 +166,7 @@ class Context:
             if inspect.isawaitable(result):
                 result = await result
         what = f"the result of step {name!r}"
-        output = codec.encode(result, what, self._services.max_payload_bytes)
+        output = self.redacted(codec.encode(result, what, self._services.max_payload_bytes))
         await self._services.execute(commands.RecordStep(self._lease, key, output))
         self._remember(key, output)
         return codec.decode(output)
@@ -196,6 +202,8 @@ class Context:
         recorded = await self._recorded(key)
         if recorded is not None:
             return codec.decode(recorded)
+        if self.redactor is not None:
+            tasks = self.redactor.document(list(tasks))
         specs, inputs = await self._services.prepare_tasks(tasks)
         added = await self._services.execute(
             commands.AddTasks(self.job_id, specs, inputs, self._lease, key, most=self._services.max_tasks)
@@ -212,7 +220,7 @@ class Context:
     def ready(self, reads_outputs: bool) -> bool:
         """Take over the input; False if there is more to read before the function can start."""
         data = self._lease.input
-        if data.startswith(b"\x00") or (reads_outputs and self._lease.dependencies):
+        if data.startswith(b"\x00") or (reads_outputs and self._lease.dependencies) or secrets.mentioned(data):
             return False
         if data != codec.EMPTY_OBJECT:
             self._input = codec.decode(data)
@@ -221,11 +229,22 @@ class Context:
     async def prepare(self, reads_outputs: bool) -> None:
         """Read what the function will want at once; the worker calls this before the function."""
         lease = self._lease
-        self._input = codec.decode(await self._services.read_payload(lease.job_id, lease.input))
+        data = await self._services.read_payload(lease.job_id, lease.input)
+        self._input = codec.decode(data)
+        if secrets.mentioned(data):
+            self.redactor = secrets.Redactor()
+            secrets.enter(self.redactor)
+            self._input = await secrets.resolve(self._input, self._services.secrets, self.redactor)
         if reads_outputs and lease.dependencies <= READ_AHEAD:
             await self.dependency_outputs.load()
 
+    def redacted(self, data: bytes) -> bytes:
+        """A payload without the secrets of this attempt."""
+        return data if self.redactor is None else self.redactor.payload(data)
+
     def _next_key(self, name: str) -> str:
+        if self.redactor is not None and self.redactor.finds(name):
+            raise errors.TerminalError("a secret is part of the name of a step or a signal: names are stored")
         graph.check_name(name, "the name of a step")
         count = self._uses[name] = self._uses.get(name, 0) + 1
         return name if count == 1 else f"{name}#{count}"

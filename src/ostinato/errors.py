@@ -257,6 +257,12 @@ class TerminalError(OstinatoError):
     code = "terminal"
 
 
+class UnknownSecret(TerminalError):
+    """The input refers to a secret that this worker does not have."""
+
+    code = "unknown_secret"
+
+
 class RetryAfter(OstinatoError):
     """Raise this in a function to retry after the given number of seconds instead of the policy's delay."""
 
@@ -277,6 +283,15 @@ class SignalTimeout(OstinatoError, TimeoutError):
     """The signal did not arrive in time."""
 
     code = "signal_timeout"
+
+
+# --- what is stored, and what it refers to -----------------------------------------------------------------------
+
+
+class DecryptionFailed(OstinatoError):
+    """A stored payload cannot be decrypted."""
+
+    code = "decryption_failed"
 
 
 # --- the database -----------------------------------------------------------------------------------------------

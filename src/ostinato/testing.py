@@ -188,7 +188,7 @@ class _CrashPlan:
 
 async def _start(app: Ostinato, clock: Clock, plan: _CrashPlan | None = None) -> engine.Engine:
     settings = dataclasses.replace(app.options, clock=clock, prune_every_seconds=None)
-    running = engine.Engine(app.url, app.tenant, app.functions, settings, manual=True)
+    running = app.make_engine(settings, manual=True)
     await running.start()
     if plan is not None:
         running.db.before_commit = plan.before_commit

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, events, ledger, moments, rows, states
+from ostinato.core import audit_chain, codec, events, ledger, moments, rows, states
 from ostinato.store import store as store_
 
 
@@ -110,6 +110,19 @@ class EventView(msgspec.Struct, frozen=True, rename="camel"):
     properties: dict[str, Any]
 
 
+class AuditEntryView(msgspec.Struct, frozen=True, rename="camel"):
+    """Who did what; `hash` chains it to the entry before."""
+
+    seq: int
+    at: datetime.datetime
+    actor: str
+    action: str
+    target: str
+    request_id: str | None
+    details: Any
+    hash: str
+
+
 def moment(micros: int | None) -> datetime.datetime | None:
     return None if micros is None else moments.moment(micros)
 
@@ -160,6 +173,19 @@ def event_view(event: events.Event, correlation_id: str) -> EventView:
         attempt=event.attempt,
         correlation_id=correlation_id,
         properties=codec.decode(event.data),
+    )
+
+
+def audit_entry_view(entry: audit_chain.Entry) -> AuditEntryView:
+    return AuditEntryView(
+        seq=entry.seq,
+        at=moments.moment(entry.at),
+        actor=entry.actor,
+        action=entry.action,
+        target=entry.target,
+        request_id=entry.request_id,
+        details=codec.decode(entry.details),
+        hash=entry.hash.hex(),
     )
 
 

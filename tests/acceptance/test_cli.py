@@ -456,6 +456,71 @@ def test_audit_finds_nothing(shell: Shell) -> None:
     assert shell.json("audit")["problems"] == []
 
 
+def test_the_audit_log_knows_what_was_done_here(shell: Shell) -> None:
+    where = ["--tenant", "logged", "--url", shell.url]
+    shell.run("run", "broken.json", "--app", "shop:app", *where, code=1)
+    shell.run("jobs", "resume", "broken-1", "--dry-run", *where)
+    assert shell.run("audit", "--log", *where).startswith("no entries\n0 entries checked: the log is whole")
+    shell.run("jobs", "resume", "broken-1", *where)
+    shell.run("tasks", "cancel", "broken-1", "bad", "--reason", "enough", *where)
+    shell.run("tasks", "skip", "broken-1", "bad", *where)
+    shell.run("signal", "broken-1", "ok", '"not for the log"', *where)
+    shell.run("jobs", "cancel", "broken-1", *where)
+    shell.run("tasks", "retry", "broken-1", "C", *where)
+    shell.run("prune", "--older-than", "9", *where)
+    shell.run("jobs", "cancel", "no-such-job", *where, code=3)
+    answer = shell.json("audit", "--log", *where)
+    assert [(e["action"], e["target"]) for e in reversed(answer["entries"])] == [
+        ("jobs.resume", "broken-1"),
+        ("tasks.cancel", "broken-1/bad"),
+        ("tasks.skip", "broken-1/bad"),
+        ("jobs.signal", "broken-1"),
+        ("jobs.cancel", "broken-1"),
+        ("tasks.retry", "broken-1/C"),
+        ("jobs.prune", ""),
+    ]
+    assert all(e["actor"].startswith("cli") for e in answer["entries"])
+    assert "not for the log" not in json.dumps(answer)
+    head = f"{answer['verdict']['seq']}:{answer['verdict']['hash']}"
+    assert head in shell.run("audit", "--log", "--head", head, *where)
+    shell.run("audit", "--log", "--head", "1:nonsense", *where, code=2)
+    assert "is missing" in shell.run("audit", "--log", "--head", f"99:{'0' * 64}", *where, code=1)
+
+
+def test_redriving_is_logged(shell: Shell) -> None:
+    where = ["--tenant", "redriven", "--url", shell.url]
+    shell.run("run", "broken.json", "--app", "shop:app", *where, code=1)
+    shell.run("dead-letters", "redrive", "--all", "--dry-run", *where)
+    shell.run("dead-letters", "redrive", "broken-1", "bad", *where)
+    entries = shell.json("audit", "--log", "--action", "deadLetters.redrive", *where)["entries"]
+    assert [(e["target"], e["details"]) for e in entries] == [("broken-1/bad", {"letters": 1})]
+
+
+def test_keys_are_made_used_and_changed(shell: Shell) -> None:
+    where = ["--tenant", "sealed", "--url", shell.url]
+    first, second = shell.run("encryption", "new-key", "one").strip(), shell.json("encryption", "new-key", "two")["key"]
+    before = shell.environment
+    try:
+        shell.run("run", "fine.json", "--app", "shop:app", *where)
+        assert "no encryption keys" in shell.run("encryption", "rotate", *where, code=1)
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": first}
+        shell.run("run", "broken.json", "--app", "shop:app", *where, code=1)
+        assert {p["keyId"] for p in shell.json("encryption", "status", *where)["payloads"]} == {None, "one"}
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": f"{second},{first}"}
+        assert re.search(r"^rotated: \d+ rows$", shell.run("encryption", "rotate", *where), re.M)
+        assert "rotated: 0 rows\n" in shell.run("encryption", "rotate", *where)
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": second}
+        assert re.search(r"^sealed +input +two +\d+$", shell.run("encryption", "status", *where), re.M)
+        assert shell.json("tasks", "show", "fine-1", "A", *where)["input"] == {"store": "one"}
+        assert shell.json("audit", *where)["problems"] == []
+        shell.environment = before
+        assert "key 'two'" in shell.run("tasks", "show", "fine-1", "A", *where, code=1)
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": "two:nonsense"}
+        assert "nonsense" not in shell.run("jobs", "ls", *where, code=2)
+    finally:
+        shell.environment = before
+
+
 def test_prune_removes_what_ended_long_ago(shell: Shell) -> None:
     tenant = ["--tenant", "pruned", "--url", shell.url]
     shell.run("run", "shop:document", *tenant)

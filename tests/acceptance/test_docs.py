@@ -51,9 +51,30 @@ def test_the_quickstart_runs_and_runs_again_without_doing_it_twice(tmp_path: Pat
 
 
 def test_every_python_block_of_the_documents_is_python() -> None:
-    for document in ("README.md", "docs/quickstart.md"):
+    for document in ("README.md", "docs/quickstart.md", "docs/explanation/security.md"):
         for block in blocks(document):
             compile(block, document, "exec", flags=0x2000)  # top-level await is allowed in a snippet
+
+
+def test_the_safety_examples_run_one_after_the_other(tmp_path: Path) -> None:
+    """As a reader would run them in one shell, in the order of the document."""
+    text = (ROOT / "docs/explanation/security.md").read_text()
+    lines = ["set -e", f'ostinato() {{ "{sys.executable}" -m ostinato.cli.main "$@"; }}']
+    for kind, block in re.findall(r"```(python|sh)\n(.*?)```", text, re.DOTALL):
+        lines.append(block if kind == "sh" else f"\"{sys.executable}\" - <<'END'\n{block}END\n")
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "{'task': 'charged 4111 1111 1111 1111'}" in done.stdout
+    assert re.search(r"^default +input +2027-01 +1$", done.stdout, re.MULTILINE)
+    assert "{'task': 'asked with ***'}" in done.stdout
+    assert "asking with ***" in done.stderr
+    assert re.search(r"^\d+ jobs.cancel .*\nNone$", done.stdout, re.MULTILINE)
+    assert "the log is whole" in done.stdout
+    held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"4111" not in held
+    assert b"k-5f2a9c" not in held + (done.stdout + done.stderr).encode()
 
 
 def test_the_store_report_goes_on_after_a_kill(tmp_path: Path, url: str) -> None:

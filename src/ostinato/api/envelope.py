@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato import errors
 from ostinato.api import problems
+from ostinato.engine import scribe
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -37,6 +38,7 @@ class Envelope:
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid_utils.uuid7())
         # A copy: a server gives the same state to all requests.
         scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        scribe.request_id.set(request_id)
         started = False
 
         async def watched(message: Message) -> None:

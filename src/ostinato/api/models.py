@@ -198,6 +198,16 @@ class Workers(Answer):
     workers: list[Worker]
 
 
+# --- the audit log -----------------------------------------------------------------------------------------------
+
+
+class AuditLogPage(Answer):
+    """Entries, newest first. Without `nextBefore` this was the last page."""
+
+    entries: list[views.AuditEntryView]
+    next_before: int | None
+
+
 # --- the server itself -------------------------------------------------------------------------------------------
 
 

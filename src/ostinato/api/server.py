@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato import app, errors
 from ostinato.api import access, envelope, guard, limits, metrics, problems, recording, routing, settings, tenants
-from ostinato.api.http import dead_letters, fleet, front, health, jobs, tasks
+from ostinato.api.http import audit_log, dead_letters, fleet, front, health, jobs, tasks
 from ostinato.api.http import metrics as metrics_routes
 
 ROUTES = (
@@ -26,6 +26,7 @@ ROUTES = (
     tasks.routes,
     dead_letters.routes,
     fleet.routes,
+    audit_log.routes,
     metrics_routes.routes,
 )
 PUBLIC_ROUTES = frozenset({"/", "/healthz", "/readyz"})

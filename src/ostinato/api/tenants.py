@@ -48,7 +48,7 @@ class Tenants:
 
     async def _open(self, tenant: str) -> app.Ostinato:
         settings = dataclasses.replace(self.home.options, work=False, maintain=False)
-        made = app.Ostinato(self.home.url, tenant=tenant, options=settings)
+        made = app.Ostinato(self.home.url, tenant=tenant, options=settings, encryption=self.home.keyring)
         running = engine.Engine(made.url, tenant, {}, settings, host=self.home.engine)
         self._make_room()
         # What it logs later is not about the request that happened to be the first one.

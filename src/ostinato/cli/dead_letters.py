@@ -132,12 +132,10 @@ async def redrive(
     async with session.opened(settings) as app:
         if job_id is not None and task_id is not None:
             done = await app.redrive([(job_id, task_id)], dry_run=dry_run, actor=session.actor())
-        elif dry_run or yes:
-            done = await app.redrive_matching(**wanted, dry_run=dry_run, actor=session.actor())
         else:
             done = await app.redrive_matching(**wanted, dry_run=True)
-            if done.count:
-                if not _confirmed(done, settings):
+            if not dry_run:
+                if done.count and not yes and not _confirmed(done, settings):
                     return failures.FAILED
                 done = await app.redrive_matching(**wanted, actor=session.actor())
     _answer(settings, done)

@@ -77,6 +77,7 @@ async def prune(
     from ostinato.cli import session
 
     async with session.opened(settings) as app:
+        await session.record(app, "jobs.prune", olderThanDays=older_than)
         removed = await app.prune(older_than=None if older_than is None else older_than * DAY)
     if settings.json:
         output.document({"removed": removed})

@@ -37,7 +37,7 @@ async def submit(
     found = loading.documents(source)
     given = None if application is None else loading.application(application)
     async with session.opened(settings, given) as app:
-        submitted = await app.submit_many(found)
+        submitted = await app.submit_many(found, actor=session.actor())
     if settings.json:
         answer: Any = [{"jobId": job.job_id, "created": job.created} for job in submitted]
         output.document({"jobs": answer})
@@ -173,7 +173,8 @@ async def cancel(settings: Settings, job_id: JobId, reason: Reason = None) -> No
     from ostinato.cli import session
 
     async with session.opened(settings) as app:
-        state = await (await app.job(job_id)).cancel(reason, actor=session.actor())
+        job = await app.job(job_id)
+        state = await job.cancel(reason, actor=session.actor())
     if settings.json:
         output.document({"jobId": job_id, "state": state})
     else:

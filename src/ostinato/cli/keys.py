@@ -44,6 +44,7 @@ async def create(
     life = None if expires is None else seconds(expires)
     async with session.opened(settings, migrate=True) as app:
         made = await app.engine.store.create_key(app.tenant, name, granted, expires_in=life)
+        await session.record(app, "keys.create", made.key.key_id, name=name, scopes=granted)
         now = app.engine.db.now()
     if settings.json:
         output.document(_document(made.key, now) | {"key": made.text})
@@ -91,6 +92,7 @@ async def revoke(
     from ostinato.cli import session
 
     async with session.opened(settings) as app:
+        await session.record(app, "keys.revoke", key_id)
         revoked_at = views.moment(await app.engine.store.revoke_key(app.tenant, key_id))
     if settings.json:
         output.document({"keyId": key_id, "revokedAt": revoked_at})

@@ -17,6 +17,7 @@ from ostinato.cli import (
     dead_letters,
     dev,
     doctor,
+    encryption,
     events,
     failures,
     fleet,
@@ -53,6 +54,7 @@ signals.register(root)
 fleet.register(root)
 audit.register(root)
 doctor.register(root)
+root.add_typer(encryption.group, name="encryption")
 
 
 def _print_version(wanted: bool) -> None:

@@ -109,6 +109,12 @@ def actor() -> str:
         return "cli"
 
 
+async def record(target: app.Ostinato, action: str, about: str = "", **details: Any) -> None:
+    """Tell the audit log what is about to be done here, and by whom."""
+    known = {name: value for name, value in details.items() if value is not None}
+    await target.record(actor=actor(), action=action, target=about, details=known)
+
+
 def shown_url(url: str) -> str:
     """The URL without its password."""
     try:

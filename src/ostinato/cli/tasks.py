@@ -131,7 +131,8 @@ async def skip(settings: Settings, job_id: JobId, task_id: TaskId, reason: Reaso
     from ostinato.cli import session
 
     async with session.opened(settings) as app:
-        state = await (await app.job(job_id)).skip_task(task_id, reason, actor=session.actor())
+        job = await app.job(job_id)
+        state = await job.skip_task(task_id, reason, actor=session.actor())
     _answer(settings, job_id, task_id, state)
 
 
@@ -141,7 +142,8 @@ async def cancel(settings: Settings, job_id: JobId, task_id: TaskId, reason: Rea
     from ostinato.cli import session
 
     async with session.opened(settings) as app:
-        state = await (await app.job(job_id)).cancel_task(task_id, reason, actor=session.actor())
+        job = await app.job(job_id)
+        state = await job.cancel_task(task_id, reason, actor=session.actor())
     _answer(settings, job_id, task_id, state)
 
 

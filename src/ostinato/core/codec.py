@@ -16,6 +16,11 @@ _decoder = msgspec.json.Decoder()
 
 EMPTY_OBJECT = b"{}"
 
+SEAL_MARK = b"\x01"
+"""First byte of an encrypted payload; no JSON text starts with it, and no reference to a blob."""
+KEY_ID_BYTES = 16
+"""The mark is followed by the id of the key, filled up to this length."""
+
 
 def encode(value: Any, what: str = "value", limit: int | None = None) -> bytes:
     """Write `value` as JSON, or raise InvalidPayload / PayloadTooLarge naming `what`."""
@@ -60,7 +65,33 @@ def encode_canonical(value: Any) -> bytes:
 
 
 def decode(data: bytes | str) -> Any:
-    return _decoder.decode(data)
+    try:
+        return _decoder.decode(data)
+    except msgspec.DecodeError:
+        if isinstance(data, bytes) and data[:1] == SEAL_MARK:
+            raise cannot_open(data) from None
+        raise
+
+
+def seal_head(key_id: str) -> bytes:
+    """How a payload starts that was encrypted with this key."""
+    return SEAL_MARK + key_id.encode().ljust(KEY_ID_BYTES, b"\0")
+
+
+def seal_key_id(stored: bytes) -> str:
+    """The id of the key with which a payload was encrypted."""
+    return stored[1 : 1 + KEY_ID_BYTES].rstrip(b"\0").decode("ascii", "replace")
+
+
+def cannot_open(stored: bytes) -> errors.DecryptionFailed:
+    key_id = seal_key_id(stored)
+    if not key_id:
+        return errors.DecryptionFailed("a stored payload is not encrypted, and only encrypted ones are accepted here")
+    return errors.DecryptionFailed(
+        f"a payload is encrypted with key {key_id!r} and does not open: give that key (OSTINATO_ENCRYPTION_KEYS); if "
+        "it is there, it is another one of the same id, or what is stored was changed or moved",
+        keyId=key_id,
+    )
 
 
 def parse(text: bytes | str, what: str = "input") -> Any:

@@ -7,6 +7,7 @@ a task's state (the job's counters, the queue, timers, dead letters, the event s
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 from ostinato import errors
 from ostinato.core import codec, events, pages, rows, states
@@ -26,11 +27,24 @@ BLOB_MARK = b"\x00"
 """First byte of a stored payload that is a reference to a blob; no JSON text starts with it."""
 
 
+def digest(data: bytes) -> bytes:
+    """Where a large payload is kept: by its content, so that a job keeps the same one once."""
+    return hashlib.sha256(data).digest()
+
+
 class Ledger:
-    def __init__(self, tenant: str, now: int, *, spill_bytes: int = 32 * 1024) -> None:
+    def __init__(
+        self,
+        tenant: str,
+        now: int,
+        *,
+        spill_bytes: int = 32 * 1024,
+        address: Callable[[bytes], bytes] = digest,
+    ) -> None:
         self.tenant = tenant
         self.now = now
         self.spill_bytes = spill_bytes
+        self._address = address
         # what was loaded
         self.jobs: dict[str, rows.Job] = {}
         self.tasks: dict[rows.TaskKey, rows.Task] = {}
@@ -191,9 +205,9 @@ class Ledger:
         """What to store for a payload: the payload itself, or for a large one a reference to its blob."""
         if len(data) <= self.spill_bytes:
             return data
-        digest = hashlib.sha256(data).digest()
-        self.blobs[(job_id, digest)] = data
-        return BLOB_MARK + digest
+        address = self._address(data)
+        self.blobs[(job_id, address)] = data
+        return BLOB_MARK + address
 
     # --- consequences ----------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ostinato import errors, functions, options, tracing, views
+from ostinato import encryption, errors, functions, options, secrets, tracing, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import committer, maintenance, observing, pulse, service, worker
+from ostinato.engine import committer, maintenance, observing, pulse, scribe, service, worker
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
@@ -35,6 +35,8 @@ class Engine:
         registry: Mapping[str, functions.Function],
         settings: options.EngineOptions,
         *,
+        keyring: encryption.Keyring | None = None,
+        secret_source: secrets.SecretSource | None = None,
         manual: bool = False,
         host: Engine | None = None,
     ) -> None:
@@ -43,17 +45,23 @@ class Engine:
         self.max_payload_bytes = settings.max_payload_bytes
         self.max_tasks = settings.max_tasks
         self._url = url
+        self._keyring = keyring
+        self.secrets = secret_source or secrets.from_environment
         self._functions = registry
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual
         self._host = host
         self.guests: set[Engine] = set()
-        self.db = connect.connect(url, clock=settings.clock) if host is None else host.db
-        self.store = store.Store(self.db, spill_bytes=settings.spill_bytes) if host is None else host.store
+        if host is None:
+            self.db = connect.connect_sealed(url, keyring, clock=settings.clock)
+            self.store = store.Store(self.db, spill_bytes=settings.spill_bytes, keyring=keyring)
+        else:
+            self.db, self.store = host.db, host.store
         self.observers = observing.Observers() if host is None else host.observers
         self.committer = committer.Committer(
             tenant, self.store, lambda outcome: self._committed(tenant, outcome), self.observers
         )
+        self.scribe = scribe.Scribe(tenant, self.store)
         self.tracer = tracing.tracer()
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
@@ -146,7 +154,7 @@ class Engine:
         self.committer.claimer = self.worker
         await self.register()
         self.pulse = pulse.Pulse(
-            lambda: connect.connect(self._url, clock=self.options.clock),
+            lambda: connect.connect_sealed(self._url, self._keyring, clock=self.options.clock),
             self.tenant,
             self.worker.worker_id,
             self.options.lease_seconds,

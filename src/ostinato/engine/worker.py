@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import uuid_utils
 
-from ostinato import context, errors, functions, logs, options, threads, tracing
+from ostinato import context, errors, functions, logs, options, secrets, threads, tracing
 from ostinato.core import codec, commands, graph, retry, rows
 from ostinato.engine import committer
 
@@ -238,6 +238,8 @@ class Worker:
             report = await run(lease, running)
         finally:
             del self._running[place]
+            if running.context is not None and running.context.redactor is not None:
+                secrets.enter(None)  # tasks that are started from here have secrets of their own
         pace = self._paces.get(lease.name)
         if pace is None:
             pace = self._paces[lease.name] = _Pace()
@@ -276,7 +278,7 @@ class Worker:
             else:
                 result = await self._call(function, arguments)
             output = codec.encode(result, "the output of the task", self._options.max_payload_bytes)
-            return commands.Complete(lease, output)
+            return commands.Complete(lease, ctx.redacted(output))
         except context.Suspended as suspended:
             return suspended.command
         except asyncio.CancelledError:
@@ -284,7 +286,7 @@ class Worker:
                 return None
             if running.handing_back is not None:
                 return commands.Release(lease, running.handing_back)
-            return self._failure(lease, function, errors.OstinatoError("the function cancelled itself"))
+            return self._failure(running, function, errors.OstinatoError("the function cancelled itself"))
         except errors.LeaseLost:
             return None
         except BaseException as error:
@@ -293,7 +295,7 @@ class Worker:
                 return suspended.command
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 error = errors.OstinatoError(f"the function raised {type(error).__name__}")
-            return self._failure(lease, function, error)
+            return self._failure(running, function, error)
 
     async def _call(self, function: functions.Function, arguments: dict[str, Any]) -> Any:
         if function.is_async:
@@ -302,7 +304,8 @@ class Worker:
             arguments["ctx"] = context.SyncContext(arguments["ctx"], asyncio.get_running_loop())
         return await threads.run(lambda: function.code(**arguments))
 
-    def _failure(self, lease: rows.Lease, function: functions.Function, error: BaseException) -> commands.Fail:
+    def _failure(self, running: _Running, function: functions.Function, error: BaseException) -> commands.Fail:
+        lease = running.lease
         retryable = not isinstance(error, (errors.TerminalError, errors.InvalidInput))
         policy = function.retry
         if lease.options is not None:
@@ -313,7 +316,8 @@ class Worker:
             delay = error.seconds
         else:
             delay = policy.delay(lease.attempt - lease.attempt_base, random.random())
-        return commands.Fail(lease, _describe(error), retryable, delay)
+        redactor = None if running.context is None else running.context.redactor
+        return commands.Fail(lease, _describe(error, redactor), retryable, delay)
 
 
 async def _within(seconds: float, call: Awaitable[Any]) -> Any:
@@ -342,14 +346,17 @@ def _place(key: rows.TaskKey, token: str) -> str:
     return f"{token}/{key[0]}/{key[1]}"
 
 
-def _describe(error: BaseException) -> rows.Failure:
+def _describe(error: BaseException, redactor: secrets.Redactor | None) -> rows.Failure:
     """What an exception says of itself, even if it cannot say it."""
     try:
         text = str(error)
         trace = None if isinstance(error, errors.OstinatoError) else _author_trace(error)
     except Exception as worse:
         text, trace = f"(the message cannot be shown: {type(worse).__name__})", None
-    return commands.make_failure(type(error).__name__, text, trace)
+    kind = type(error).__name__
+    if redactor is not None:  # before the texts are cut: half a secret would not be found
+        kind, text, trace = redactor.text(kind), redactor.text(text), None if trace is None else redactor.text(trace)
+    return commands.make_failure(kind, text, trace)
 
 
 def _author_trace(error: BaseException) -> str:

@@ -6,10 +6,22 @@ import os
 import urllib.parse
 from collections.abc import Callable
 
-from ostinato import errors
+from ostinato import encryption, errors
 from ostinato.store import database
 
 DEFAULT_URL = "sqlite:///ostinato.db"
+
+
+def connect_sealed(
+    url: str, keyring: encryption.Keyring | None, *, clock: Callable[[], int] | None = None
+) -> database.Database:
+    """A driver for the URL that encrypts payloads, if there is a keyring."""
+    plain = connect(url, clock=clock)
+    if keyring is None:
+        return plain
+    from ostinato.store import sealed
+
+    return sealed.SealedDatabase(plain, keyring)
 
 
 def connect(url: str, *, clock: Callable[[], int] | None = None) -> database.Database:

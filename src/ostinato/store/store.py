@@ -10,9 +10,23 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ostinato import errors
+from ostinato import encryption, errors
 from ostinato.core import codec, commands, ledger, needs, pages, rows, states
-from ostinato.store import database, facts, fleet, gauges, keys, lists, memory, reads, stories, stream
+from ostinato.store import (
+    audit_log,
+    database,
+    facts,
+    fleet,
+    gauges,
+    keys,
+    lists,
+    memory,
+    reads,
+    rotation,
+    sealed,
+    stories,
+    stream,
+)
 from ostinato.store.database import fetch
 
 _new_task = operator.attrgetter(
@@ -59,10 +73,16 @@ class Store(
     fleet.Fleet,
     gauges.Gauges,
     keys.Keys,
+    audit_log.AuditLog,
+    rotation.Rotation,
 ):
-    def __init__(self, db: database.Database, *, spill_bytes: int = 32 * 1024) -> None:
+    def __init__(
+        self, db: database.Database, *, spill_bytes: int = 32 * 1024, keyring: encryption.Keyring | None = None
+    ) -> None:
         self.db = db
         self._spill_bytes = spill_bytes
+        self._keyring = keyring
+        self._address = ledger.digest if keyring is None else encryption.address
         self._memory = memory.Memory()
 
     async def execute(
@@ -86,6 +106,8 @@ class Store(
             results.update(self._memory.remember(tenant, done.book, done.recalled))
 
         decision = await self.db.write(script, optimistic=True, committed=remember)
+        if self._keyring is not None:
+            sealed.open_inputs(self._keyring, tenant, decision.leases)
         return _outcome(decision, claim, results)
 
     def _execute(
@@ -97,7 +119,7 @@ class Store(
         *,
         trust: bool = True,
     ) -> database.Script[_Decision]:
-        book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes)
+        book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes, address=self._address)
         recalled = self._memory.recall(tenant, wanted, book, trust=trust)
         candidates = yield from _load(tenant, wanted, recalled, claim, book)
         with _unhurried():

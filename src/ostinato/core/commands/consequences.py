@@ -105,6 +105,8 @@ def task_options(spec: graph.TaskSpec) -> bytes:
 def received(stored: bytes) -> bytes:
     if stored.startswith(ledger.BLOB_MARK):
         return codec.encode_own({"blob": stored[1:].hex()})
+    if stored.startswith(codec.SEAL_MARK):
+        raise codec.cannot_open(stored)
     return b'{"value":' + stored + b"}"
 
 

@@ -226,5 +226,11 @@ WHEN (OLD.state <> NEW.state AND NOT CASE OLD.state
     ELSE false END)
 EXECUTE FUNCTION ostinato_refuse('this move of a job is not legal');
 
+-- Events say for ever what they said. Only how a page is encrypted may change: sealed bytes open in their own place and
+-- under a key of their owner, or not at all, so nobody can put others in.
 CREATE TRIGGER event_page_immutable BEFORE UPDATE ON event_page FOR EACH ROW
+WHEN (NOT (
+    NEW.position = OLD.position AND NEW.tenant = OLD.tenant AND NEW.job_id = OLD.job_id
+    AND NEW.first_seq = OLD.first_seq AND NEW.last_seq = OLD.last_seq AND NEW.at = OLD.at
+    AND NEW.transaction = OLD.transaction AND substr(NEW.body, 1, 1) = '\x01'::bytea))
 EXECUTE FUNCTION ostinato_refuse('events are append-only');

@@ -220,7 +220,14 @@ WHEN OLD.state <> NEW.state AND NOT CASE OLD.state
 BEGIN
     SELECT RAISE(ABORT, 'ostinato: this move of a job is not legal');
 END;
+
+-- Events say for ever what they said. Only how a page is encrypted may change: sealed bytes open in their own place and
+-- under a key of their owner, or not at all, so nobody can put others in.
 CREATE TRIGGER event_page_immutable BEFORE UPDATE ON event_page
+WHEN NOT (
+    NEW.position = OLD.position AND NEW.tenant = OLD.tenant AND NEW.job_id = OLD.job_id
+    AND NEW.first_seq = OLD.first_seq AND NEW.last_seq = OLD.last_seq AND NEW.at = OLD.at
+    AND substr(NEW.body, 1, 1) = x'01')
 BEGIN
     SELECT RAISE(ABORT, 'ostinato: events are append-only');
 END;

@@ -1,0 +1,85 @@
+-- Encrypting stored payloads with another key. What is encrypted starts with a mark and the id of its key, `head`.
+
+-- name: rotate_task
+-- Tasks with a payload that the newest key has not encrypted, from a place on.
+SELECT job_id, task_id, input, output, error FROM task
+WHERE tenant = :tenant AND (job_id, task_id) > (:after_job, :after_task)
+    AND (substr(input, 1, 17) <> :head OR substr(output, 1, 17) <> :head OR substr(error, 1, 17) <> :head)
+ORDER BY job_id, task_id
+LIMIT :most;
+
+-- name: rotate_step
+-- Steps whose result the newest key has not encrypted, from a place on.
+SELECT job_id, task_id, key, output FROM step
+WHERE tenant = :tenant AND (job_id, task_id, key) > (:after_job, :after_task, :after_key)
+    AND substr(output, 1, 17) <> :head
+ORDER BY job_id, task_id, key
+LIMIT :most;
+
+-- name: rotate_signal
+-- Signals whose payload the newest key has not encrypted, from a place on.
+SELECT job_id, name, signal_id, payload FROM signal
+WHERE tenant = :tenant AND (job_id, name, signal_id) > (:after_job, :after_name, :after_signal)
+    AND substr(payload, 1, 17) <> :head
+ORDER BY job_id, name, signal_id
+LIMIT :most;
+
+-- name: rotate_blob
+-- Large payloads that the newest key has not encrypted, from a place on.
+SELECT job_id, digest, data FROM blob
+WHERE tenant = :tenant AND (job_id, digest) > (:after_job, :after_digest) AND substr(data, 1, 17) <> :head
+ORDER BY job_id, digest
+LIMIT :most;
+
+-- name: rotate_event_page
+-- Pages of events that the newest key has not encrypted, from a place on.
+SELECT job_id, first_seq, body FROM event_page
+WHERE tenant = :tenant AND (job_id, last_seq) > (:after_job, :after_seq) AND substr(body, 1, 17) <> :head
+ORDER BY job_id, last_seq
+LIMIT :most;
+
+-- name: reseal_task
+-- Replace the payloads of a task, if they still are as they were read.
+UPDATE task SET input = :new_input, output = :new_output, error = :new_error
+WHERE tenant = :tenant AND job_id = :job AND task_id = :task AND input = :old_input
+    AND output IS NOT DISTINCT FROM :old_output AND error IS NOT DISTINCT FROM :old_error
+RETURNING task_id;
+
+-- name: reseal_step
+-- Replace the result of a step.
+UPDATE step SET output = :new_output
+WHERE tenant = :tenant AND job_id = :job AND task_id = :task AND key = :key AND output = :old_output
+RETURNING task_id;
+
+-- name: reseal_signal
+-- Replace the payload of a signal.
+UPDATE signal SET payload = :new_payload
+WHERE tenant = :tenant AND job_id = :job AND name = :name AND signal_id = :signal AND payload = :old_payload
+RETURNING signal_id;
+
+-- name: reseal_blob
+-- Replace a large payload.
+UPDATE blob SET data = :new_data
+WHERE tenant = :tenant AND job_id = :job AND digest = :digest AND data = :old_data
+RETURNING job_id;
+
+-- name: reseal_event_page
+-- Replace a page of events.
+UPDATE event_page SET body = :new_body
+WHERE tenant = :tenant AND job_id = :job AND first_seq = :seq AND body = :old_body
+RETURNING first_seq;
+
+-- name: count_sealed
+-- How many payloads each key has encrypted, by kind; without a key those that nobody has.
+SELECT kind, CASE WHEN substr(payload, 1, 1) = :mark THEN substr(payload, 2, 16) END AS key_id, count(*)
+FROM (
+    SELECT 'input' AS kind, input AS payload FROM task WHERE tenant = :tenant
+    UNION ALL SELECT 'output', output FROM task WHERE tenant = :tenant AND output IS NOT NULL
+    UNION ALL SELECT 'error', error FROM task WHERE tenant = :tenant AND error IS NOT NULL
+    UNION ALL SELECT 'step', output FROM step WHERE tenant = :tenant
+    UNION ALL SELECT 'signal', payload FROM signal WHERE tenant = :tenant
+    UNION ALL SELECT 'blob', data FROM blob WHERE tenant = :tenant
+    UNION ALL SELECT 'events', body FROM event_page WHERE tenant = :tenant
+) AS p
+GROUP BY 1, 2
+ORDER BY 1, 2;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import time
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,6 +18,7 @@ from ostinato.core import commands, rows
 from ostinato.engine import observing
 from tests.api import support
 from tests.api.support import Site, ended, problem, submitted
+from tests.api.test_server import run, start
 from tests.engine.support import job, task
 
 Numbers = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -187,3 +191,31 @@ async def test_an_observer_that_fails_stops_nothing(site: Site) -> None:
     site.home.engine.observers.add(Broken())
     client = site.client()
     assert (await ended(client, await submitted(client)))["state"] == "completed"
+
+
+def test_a_worker_serves_its_own_numbers_and_nothing_else(url: str, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(
+        "from ostinato import Ostinato\napp = Ostinato()\n@app.function\ndef hello(): ...\n"
+    )
+    worker = start(url, "worker", f"{tmp_path}/shop.py", "--metrics-port", "0")
+    try:
+        assert worker.stdout is not None
+        found = re.search(r"metrics on (http://\S+)", worker.stdout.readline())
+        assert found is not None
+        assert "ostinato_commit_seconds_count" in httpx2.get(f"{found[1]}/metrics").text
+        assert httpx2.get(f"{found[1]}/readyz").status_code == 200
+        assert httpx2.get(f"{found[1]}/v1/jobs").status_code == 404
+        run(url, "keys", "create", "--scopes", "jobs:read")
+        assert until_closed(f"{found[1]}/metrics") == 401
+    finally:
+        worker.terminate()
+        worker.communicate(timeout=30)
+
+
+def until_closed(address: str) -> int:
+    """The open door closes within seconds of the first key."""
+    for _ in range(100):
+        if (status := httpx2.get(address).status_code) != 200:
+            return status
+        time.sleep(0.1)
+    return 200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,6 +32,10 @@ async def worker(
     shutdown_seconds: Annotated[
         float | None, typer.Option("--shutdown-seconds", help="How long to let functions finish when stopped.", min=0)
     ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option("--metrics-port", help="Serve /metrics and /healthz there.", min=0, max=65_535)
+    ] = None,
+    metrics_host: Annotated[str, typer.Option("--metrics-host", help="The address for that.")] = "127.0.0.1",
     log_format: LogFormat = None,
     log_level: LogLevel = "info",
 ) -> None:
@@ -44,11 +50,25 @@ async def worker(
     chosen: dict[str, Any] = {"concurrency": concurrency, "shutdown_seconds": shutdown_seconds, "work": True}
     chosen["queues"] = tuple(queue) if queue else None
     session.configure(app, settings, **{name: value for name, value in chosen.items() if value is not None})
-    async with app:
-        _say(settings, "ready", f"ready: {_about(app)}", app)
+    async with app, _observed(app, metrics_host, metrics_port) as address:
+        _say(settings, "ready", f"ready: {_about(app)}" + (f", metrics on {address}" if address else ""), app)
         ended = await session.told_to_stop()
         _say(settings, "stopping", f"{ended.name}: finishing what runs, or handing it back", app)
     _say(settings, "stopped", "stopped", app)
+
+
+@contextlib.asynccontextmanager
+async def _observed(app: app_.Ostinato, host: str, port: int | None) -> AsyncGenerator[str | None]:
+    """Behind the same door as everything that a server serves: with a key, or for this machine while there is none."""
+    if port is None:
+        yield None
+        return
+    from ostinato.api import settings as api_settings
+    from ostinato.cli import serving
+
+    options = api_settings.ServerOptions(host=host, port=port)
+    async with serving.listening(app, options, serving.OBSERVED) as listener:
+        yield listener.address
 
 
 def _about(app: app_.Ostinato) -> str:

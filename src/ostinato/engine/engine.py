@@ -56,7 +56,7 @@ class Engine:
             self.db = connect.connect_sealed(url, keyring, clock=settings.clock)
             self.store = store.Store(self.db, spill_bytes=settings.spill_bytes, keyring=keyring)
         else:
-            self.db, self.store = host.db, host.store
+            self.db, self.store = host.db, host.store.seen_by(tenant)
         self.observers = observing.Observers() if host is None else host.observers
         self.committer = committer.Committer(
             tenant, self.store, lambda outcome: self._committed(tenant, outcome), self.observers
@@ -293,6 +293,8 @@ class Engine:
     # --- what happened -----------------------------------------------------------------------------------------
 
     def _committed(self, tenant: str, outcome: store.Outcome) -> None:
+        if self._host is not None and self._host.tenant == tenant:
+            self._host._committed(tenant, outcome)  # its worker may have something to do, or to stop
         if tenant == self.tenant:
             if self.worker is not None:
                 for key, token in outcome.revoked:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import logging
 import time
 import zlib
 from collections.abc import AsyncGenerator, Callable
@@ -15,11 +16,13 @@ from asyncpg.connect_utils import SessionAttribute
 from asyncpg.exceptions import TargetServerAttributeNotMatched
 
 from ostinato import errors
-from ostinato.store import database, migrate, queries
+from ostinato.store import database, migrate, queries, walled
 
 T = TypeVar("T")
 
 CHANNEL = "ostinato"
+VISITOR = "ostinato_api"
+"""The role that sees the rows of one tenant."""
 MIGRATION_LOCK = 0x6F7374696E61746F
 TRIES = 8
 CALIBRATE_SECONDS = 10.0
@@ -32,6 +35,8 @@ MOST_ROWS = 10_000
 """Rows that go into one statement."""
 PESSIMISM = 50
 """How many transactions lock before they read after one that did not was overtaken."""
+
+log = logging.getLogger("ostinato")
 
 # Every statement goes through an index, however empty the statistics say that a new table is.
 SETTINGS = {
@@ -75,7 +80,11 @@ class PostgresDatabase:
         self._clock = clock
         self._blocks = queries.blocks(self.dialect)
         self._connections: dict[str, asyncpg.Connection[Any]] = {}
-        self._locks = {role: asyncio.Lock() for role in ("writer", "reader", "listener")}
+        self._locks = {role: asyncio.Lock() for role in ("writer", "reader", "listener", "visitor")}
+        self._visiting: str | None = None
+        """The tenant whose rows the visitor sees now."""
+        self._wall: bool | None = None
+        """Whether rows of other tenants are hidden from the visitor; None if that was not tried yet."""
         self._offset = 0
         self._calibrated_at = -CALIBRATE_SECONDS
         self._change = asyncio.Event()
@@ -149,6 +158,40 @@ class PostgresDatabase:
                     raise
         raise AssertionError
 
+    async def read_as(self, tenant: str, script: Callable[[], database.Script[T]], *, snapshot: bool) -> T:
+        """Read what a tenant may see. Without the wall, which is then said in the log, what the script asks for."""
+        if not await self._is_walled():
+            return await self.read(script, snapshot=snapshot)
+        for again in (True, False):
+            try:
+                async with self._connection("visitor") as connection:
+                    if self._visiting != tenant:
+                        self._visiting = None
+                        await connection.fetchval("SELECT set_config('ostinato.tenant', $1, false)", tenant)
+                        self._visiting = tenant
+                    if not snapshot:
+                        return await self._drive(connection, script())
+                    async with connection.transaction(isolation="repeatable_read", readonly=True):
+                        return await self._drive(connection, script())
+            except errors.DatabaseUnavailable:
+                if not again:
+                    raise
+        raise AssertionError
+
+    def seen_by(self, tenant: str) -> database.Database:
+        return walled.WalledDatabase(self, tenant)
+
+    async def _is_walled(self) -> bool:
+        if self._wall is None:
+            async with self._connection("reader") as connection:
+                self._wall = await _may_visit(connection)
+            if not self._wall:
+                log.warning(
+                    "row-level security is not in use: tenants are kept apart by the statements alone. Let somebody "
+                    "who may create roles call ostinato_raise_wall() in this database"
+                )
+        return self._wall
+
     async def changed(self, timeout: float) -> bool:
         try:
             if "listener" not in self._connections or self._connections["listener"].is_closed():
@@ -174,10 +217,12 @@ class PostgresDatabase:
             values = {name: await connection.fetchval("SELECT current_setting($1)", name) for name in names}
             standby = await connection.fetchval("SELECT pg_is_in_recovery()")
             schema = await self._version(connection)
+            row_security = await _may_visit(connection)
         return {
             "database": "PostgreSQL",
             "version": values.pop("server_version"),
             "schema": schema,
+            "row_security": "on" if row_security else "off",
             "durable": values["fsync"] == "on" and values["synchronous_commit"] != "off" and not standby,
             "clock_ahead_seconds": round((time.time_ns() // 1000 - self.now()) / 1e6, 3),
         } | values
@@ -191,7 +236,7 @@ class PostgresDatabase:
             try:
                 connection = self._connections.get(role)
                 if connection is None or connection.is_closed():
-                    connection = self._connections[role] = await self._connect()
+                    connection = self._connections[role] = await self._connect(role)
                 yield connection
             except UnicodeEncodeError:
                 raise errors.InvalidInput("the text has a lone surrogate, which is not valid Unicode") from None
@@ -217,12 +262,16 @@ class PostgresDatabase:
                 await self._drop(role)  # a statement may still be under way on it
                 raise
 
-    async def _connect(self) -> asyncpg.Connection[Any]:
+    async def _connect(self, role: str) -> asyncpg.Connection[Any]:
         if not self._open:
             raise errors.NotRunning()
+        settings = SETTINGS
+        if role == "visitor":
+            self._visiting = None
+            settings = SETTINGS | {"role": VISITOR}
         return await asyncpg.connect(
             self.url,
-            server_settings=SETTINGS,
+            server_settings=settings,
             timeout=CONNECT_SECONDS,
             command_timeout=STATEMENT_SECONDS,
             target_session_attrs=SessionAttribute.read_write,
@@ -396,6 +445,23 @@ class PostgresDatabase:
         with contextlib.suppress(errors.OstinatoError):
             async with self._connection("listener") as connection:
                 await connection.execute(f"NOTIFY {CHANNEL}")
+
+
+async def _may_visit(connection: asyncpg.Connection[Any]) -> bool:
+    """Whether the role is there, we may take it on, and the wall stands in this database."""
+    try:
+        async with connection.transaction(readonly=True):
+            await connection.execute(f"SET LOCAL ROLE {VISITOR}")
+            return await connection.fetchval(
+                "SELECT has_table_privilege('job', 'SELECT') AND row_security_active('job')"
+            )
+    except (
+        asyncpg.InvalidParameterValueError,
+        asyncpg.UndefinedObjectError,
+        asyncpg.UndefinedTableError,
+        asyncpg.InsufficientPrivilegeError,
+    ):
+        return False
 
 
 def _stripe(name: str) -> int:

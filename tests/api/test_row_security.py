@@ -11,7 +11,8 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from ostinato import errors
+from ostinato import Keyring, errors
+from ostinato.api import server, settings
 from ostinato.core import filters
 from ostinato.store import connect, postgres
 from tests.api import support
@@ -174,6 +175,20 @@ async def test_a_lost_connection_comes_back_behind_the_wall(site: Site) -> None:
     database._connections["visitor"].terminate()
     assert len((await client.get("/v1/jobs")).json()["jobs"]) == 1
     assert await database._connections["visitor"].fetchval("SELECT current_user") == postgres.VISITOR
+
+
+async def test_encrypted_payloads_are_read_through_it(url: str) -> None:
+    home = engine_support.make(url)
+    home.keyring = Keyring({"k": bytes(range(32))})
+    async with home, server.Server(home, settings.ServerOptions()) as running:
+        site = Site(running, home)
+        client = await site.admin()
+        job_id = await support.submitted(client, job(task("a", input={"word": "open"})))
+        await support.ended(client, job_id)
+        assert (await client.get(f"/v1/jobs/{job_id}/tasks/a")).json()["input"] == {"word": "open"}
+        made = await site.server.tenants.client("default")
+        with pytest.raises(errors.NotFound):
+            await made.engine.store.seen_by("other").job("default", job_id)
 
 
 async def test_without_the_right_to_the_role_it_says_so_and_goes_on(url: str, caplog: pytest.LogCaptureFixture) -> None:

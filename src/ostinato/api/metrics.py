@@ -33,6 +33,8 @@ LATENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 18
 COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5)
 BATCHES = (0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
 
+_REPORTS = (commands.Complete, commands.Fail)
+
 NAMES = {
     "ostinato_queue_tasks": "Tasks that are ready and not yet claimed.",
     "ostinato_queue_oldest_seconds": "How long the oldest of them has been ready.",
@@ -62,9 +64,9 @@ class Histogram:
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
 
-    def add(self, value: float) -> None:
-        self.counts[bisect.bisect_left(self._bounds, value)] += 1
-        self.total += value
+    def add(self, value: float, times: int = 1) -> None:
+        self.counts[bisect.bisect_left(self._bounds, value)] += times
+        self.total += value * times
 
     def buckets(self) -> list[tuple[str, float]]:
         found: list[tuple[str, float]] = []
@@ -82,6 +84,15 @@ class FunctionSeries:
         self.completed = self.failed = self.retries = 0
         self.wait = Histogram(LATENCIES)
         self.run = Histogram(LATENCIES)
+
+    def ended(self, final: bool | None, times: int) -> None:
+        """So many attempts completed (None), or failed, for good or not."""
+        if final is None:
+            self.completed += times
+        elif final:
+            self.failed += times
+        else:
+            self.retries += times
 
 
 class TenantSeries:
@@ -144,28 +155,25 @@ class Metrics:
         series.commits.add(commit.seconds)
         for job in outcome.ended_jobs:
             series.jobs[job.state] += 1
-        for lease in outcome.leases:
-            if lease.ready_at is not None and lease.started_at is not None:
-                series.function(lease.name).wait.add(max(lease.started_at - lease.ready_at, 0) / 1e6)
-        for command, answer in zip(commit.batch, outcome.answers, strict=False):
-            if isinstance(command, (commands.Complete, commands.Fail)):
-                self._reported(series, command, answer, commit.now)
-
-    @staticmethod
-    def _reported(series: TenantSeries, report: commands.Complete | commands.Fail, answer: object, now: int) -> None:
-        if isinstance(answer, store.Refused):
-            series.late_reports += isinstance(answer.error, errors.LeaseLost)
-            return
-        lease = report.lease
-        found = series.function(lease.name)
-        if lease.started_at is not None:
-            found.run.add(max(now - lease.started_at, 0) / 1e6)
-        if isinstance(report, commands.Complete):
-            found.completed += 1
-        elif report.final:
-            found.failed += 1
-        else:
-            found.retries += 1
+        # Tasks that are claimed together were often ready together, and are often reported together: count, then add.
+        claimed = collections.Counter([(x.name, x.started_at, x.ready_at) for x in outcome.leases])
+        for (name, started_at, ready_at), times in claimed.items():
+            if started_at is not None and ready_at is not None:
+                series.function(name).wait.add(max(started_at - ready_at, 0) / 1e6, times)
+        reports = [
+            (report.lease, report.final if isinstance(report, commands.Fail) else None, answer)
+            for report, answer in zip(commit.batch, outcome.answers, strict=False)
+            if isinstance(report, _REPORTS)
+        ]
+        series.late_reports += sum(_is_late(answer) for _, _, answer in reports)
+        done = collections.Counter(
+            [(x.name, x.started_at, final) for x, final, answer in reports if not isinstance(answer, store.Refused)]
+        )
+        for (name, started_at, final), times in done.items():
+            found = series.function(name)
+            found.ended(final, times)
+            if started_at is not None:
+                found.run.add(max(commit.now - started_at, 0) / 1e6, times)
 
     def lost(self, tenant: str, leases: int) -> None:
         self.of(tenant).leases_lost += leases
@@ -210,6 +218,10 @@ class Metrics:
             ("tenant", "kind"),
             [((owner, kind), count) for (kind, owner), count in open_now.items() if owner in shown],
         )
+
+
+def _is_late(answer: object) -> bool:
+    return isinstance(answer, store.Refused) and isinstance(answer.error, errors.LeaseLost)
 
 
 class _Collected:

@@ -151,16 +151,8 @@ def _show_queues(found: Findings) -> None:
     lines: list[list[Any]] = []
     for item in found.depth["queues"]:
         age = _waiting_seconds(item, found.now)
-        lines.append(
-            [
-                item["queue"],
-                item["name"],
-                f"{item['ready']:,}",
-                f"{item['running']:,}",
-                output.duration(age) if age else "",
-            ]
-        )
-    output.table(["queue", "function", "ready", "running", "oldest"], lines, none="")
+        lines.append([item["queue"], item["name"], f"{item['ready']:,}", output.duration(age) if age else ""])
+    output.table(["queue", "function", "ready", "oldest"], lines, none="")
 
 
 def _document(found: Findings, warnings: list[str]) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
+import apsw
 import pytest
 
 from ostinato import Ostinato, audit, errors
@@ -175,3 +177,44 @@ def test_an_unknown_task_of_a_known_job_is_read() -> None:
     remember(kept, known_job("j"))
     key: rows.TaskKey = ("j", "elsewhere")
     assert recall(kept, want("j", "t0", "elsewhere")).keys == [key]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "little"),
+    [
+        (want("j", "t0"), True),
+        (want("j", "elsewhere"), False),
+        (want("other", "t0"), False),
+        (needs.Needs(), True),
+    ],
+    ids=["known", "unknown task", "unknown job", "nothing"],
+)
+def test_it_knows_what_is_little(wanted: needs.Needs, little: bool) -> None:
+    kept = memory.Memory()
+    remember(kept, known_job("j"))
+    assert kept.knows_it_is_little("t", wanted) is little
+
+
+def test_a_large_submission_is_not_little() -> None:
+    wanted = needs.Needs()
+    wanted.new_tasks = memory.SMALL_JOB + 1
+    assert not memory.Memory().knows_it_is_little("t", wanted)
+
+
+async def test_a_short_transaction_waits_for_nobody_on_the_loop(sqlite_url: str) -> None:
+    """Another process holds the write lock: the loop goes on, and so does the job when the lock is free."""
+    async with support.opened(sqlite_url) as app:
+        for _ in range(20):  # until commits are known to be quick
+            await (await app.submit({"tasks": [task("a")]})).result(timeout=support.PATIENCE)
+        other = apsw.Connection(sqlite_url.removeprefix("sqlite:///"))
+        other.execute("BEGIN IMMEDIATE")
+        submitting = asyncio.create_task(app.submit({"tasks": [task("a")]}))
+        for _ in range(10):  # the loop is not held up
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            assert time.monotonic() - began < 0.5
+        assert not submitting.done()
+        other.execute("ROLLBACK")
+        other.close()
+        await (await submitting).result(timeout=support.PATIENCE)
+        await sound(app)

@@ -7,6 +7,8 @@ from ostinato.core import rows
 
 class Needs:
     def __init__(self) -> None:
+        self.new_tasks = 0
+        """How many tasks will be entered."""
         self.jobs: set[str] = set()
         self.fresh: set[str] = set()
         """Jobs that must be read anew: a decision on what the process remembers might be no decision at all."""

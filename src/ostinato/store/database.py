@@ -80,12 +80,18 @@ class Database(Protocol):
     async def close(self) -> None: ...
 
     async def write(
-        self, script: Callable[[], Script[T]], *, optimistic: bool = False, committed: Callable[[T], None] | None = None
+        self,
+        script: Callable[[], Script[T]],
+        *,
+        optimistic: bool = False,
+        brief: bool = False,
+        committed: Callable[[T], None] | None = None,
     ) -> T:
         """Run the script in one durable transaction, all or nothing. It may be run again if others got in the way.
 
         An optimistic script ends in one `Run` that says which versions of the jobs it has seen: then a driver need not
-        hold locks from the first read on. `committed` hears of the commit before the next script begins.
+        hold locks from the first read on. A brief one writes a few rows: it may be run on the spot. `committed` hears
+        of the commit before the next script begins.
         """
         ...
 

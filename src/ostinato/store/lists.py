@@ -107,7 +107,7 @@ def _jobs(
     keys.sort(reverse=True)
     cursor = cursors.write(keys[most - 1]) if len(keys) > most else None
     order = {job_id: index for index, (_, job_id) in enumerate(keys[:most])}
-    found = yield fetch("read_jobs", tenant=tenant, job_ids=list(order))
+    found = yield fetch("load_jobs", tenant=tenant, job_ids=list(order))
     jobs = sorted((rows.Job(*row) for row in found), key=lambda job: order[job.job_id])
     return filters.Page(jobs, cursor)
 

@@ -57,6 +57,17 @@ class Memory:
         self._size = 0
         self._distrust = DISTRUST
 
+    def knows_it_is_little(self, tenant: str, wanted: needs.Needs) -> bool:
+        """Whether what is wanted is all here and concerns a few tasks only. A hint, which may be wrong."""
+        if wanted.fresh or wanted.idempotency_keys or wanted.new_tasks > SMALL_JOB or self._distrust:
+            return False
+        for key in wanted.tasks:
+            known = self._jobs.get((tenant, key[0]))
+            task = None if known is None else known.tasks.get(key)
+            if task is None or task.dependants is None or len(task.dependants) > SMALL_JOB:
+                return False
+        return True
+
     def recall(self, tenant: str, wanted: needs.Needs, book: ledger.Ledger, *, trust: bool) -> Recalled:
         """Enter what is known into the ledger."""
         if self._distrust:

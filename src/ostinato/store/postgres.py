@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import functools
 import logging
+import random
+import re
 import time
 import zlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, TypeVar
 
 import asyncpg
@@ -33,6 +35,10 @@ STRIPES = 64
 """Jobs share this many locks, so that a large batch does not fill the server's table of locks."""
 MOST_ROWS = 10_000
 """Rows that go into one statement."""
+READERS = ("reader", "reader-2", "reader-3", "reader-4")
+"""Readers by role, each with a connection of its own."""
+VISITORS = ("visitor", "visitor-2", "visitor-3", "visitor-4")
+"""Readers behind the wall, each for one tenant at a time."""
 PESSIMISM = 50
 """How many transactions lock before they read after one that did not was overtaken."""
 
@@ -80,11 +86,11 @@ class PostgresDatabase:
         self._clock = clock
         self._blocks = queries.blocks(self.dialect)
         self._connections: dict[str, asyncpg.Connection[Any]] = {}
-        self._locks = {role: asyncio.Lock() for role in ("writer", "reader", "listener", "visitor")}
-        self._visiting: str | None = None
-        """The tenant whose rows the visitor sees now."""
+        self._locks = {role: asyncio.Lock() for role in ("writer", "listener", *READERS, *VISITORS)}
+        self._visiting: dict[str, str] = {}
+        """The tenants whose rows the visitors see now."""
         self._wall: bool | None = None
-        """Whether rows of other tenants are hidden from the visitor; None if that was not tried yet."""
+        """Whether rows of other tenants are hidden from visitors; None if that was not tried yet."""
         self._offset = 0
         self._calibrated_at = -CALIBRATE_SECONDS
         self._change = asyncio.Event()
@@ -126,6 +132,7 @@ class PostgresDatabase:
         script: Callable[[], database.Script[T]],
         *,
         optimistic: bool = False,
+        brief: bool = False,
         committed: Callable[[T], None] | None = None,
     ) -> T:
         for again in range(TRIES):
@@ -148,7 +155,7 @@ class PostgresDatabase:
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
         for again in (True, False):
             try:
-                async with self._connection("reader") as connection:
+                async with self._connection(self._free_reader()) as connection:
                     if not snapshot:
                         return await self._drive(connection, script())
                     async with connection.transaction(isolation="repeatable_read", readonly=True):
@@ -164,11 +171,12 @@ class PostgresDatabase:
             return await self.read(script, snapshot=snapshot)
         for again in (True, False):
             try:
-                async with self._connection("visitor") as connection:
-                    if self._visiting != tenant:
-                        self._visiting = None
+                visitor = self._free_visitor(tenant)
+                async with self._connection(visitor) as connection:
+                    if self._visiting.get(visitor) != tenant:
+                        self._visiting.pop(visitor, None)
                         await connection.fetchval("SELECT set_config('ostinato.tenant', $1, false)", tenant)
-                        self._visiting = tenant
+                        self._visiting[visitor] = tenant
                     if not snapshot:
                         return await self._drive(connection, script())
                     async with connection.transaction(isolation="repeatable_read", readonly=True):
@@ -191,6 +199,21 @@ class PostgresDatabase:
                     "who may create roles call ostinato_raise_wall() in this database"
                 )
         return self._wall
+
+    def _free_reader(self) -> str:
+        return self._free(READERS)
+
+    def _free_visitor(self, tenant: str) -> str:
+        """One that sees this tenant already, so that nothing needs to be said first; else a new one, else the one that
+        has seen another tenant for longest."""
+        there = [role for role, seen in self._visiting.items() if seen == tenant and not self._locks[role].locked()]
+        unused = [role for role in VISITORS if role not in self._visiting]
+        return self._free((*there, *unused, *self._visiting))
+
+    def _free(self, roles: Sequence[str]) -> str:
+        """One that nobody uses. Connections are made when they are needed: most programs only have the first."""
+        free = [role for role in roles if not self._locks[role].locked()]
+        return free[0] if free else random.choice(roles)
 
     async def changed(self, timeout: float) -> bool:
         try:
@@ -266,8 +289,8 @@ class PostgresDatabase:
         if not self._open:
             raise errors.NotRunning()
         settings = SETTINGS
-        if role == "visitor":
-            self._visiting = None
+        if role in VISITORS:
+            self._visiting.pop(role, None)
             settings = SETTINGS | {"role": VISITOR}
         return await asyncpg.connect(
             self.url,
@@ -395,11 +418,19 @@ class PostgresDatabase:
         if writes:
             tenant = writes[0][1][0][0]
             rows_of = dict(writes)
-            names = _known_set(frozenset(rows_of)) or tuple(rows_of)
-            args = [arg for name in names for arg in self._columns(name, tenant, rows_of.get(name))]
+            names = tuple(rows_of)
+            single = names in _SINGLES and all(len(rows) == 1 for _, rows in writes)
+            if single:
+                args = [arg for name, rows in writes for arg in self._values(name, tenant, rows[0])]
+            else:
+                names = _known_set(frozenset(names)) or names
+                args = [arg for name in names for arg in self._columns(name, tenant, rows_of.get(name))]
             if set(database.GUARDED) & set(names):
                 args.append(sum(len(rows_of.get(name, ())) for name in database.GUARDED))
-            await connection.execute(_together(names), *args)
+            await connection.execute(_together(names, single=single), *args)
+
+    def _values(self, name: str, tenant: str, row: tuple[Any, ...]) -> list[Any]:
+        return [tenant if p.column is None else row[p.column] for p in self._blocks[name].parameters]
 
     def _columns(self, name: str, tenant: str, rows: list[tuple[Any, ...]] | None) -> list[Any]:
         parameters = self._blocks[name].parameters
@@ -489,8 +520,18 @@ def _known_set(wanted: frozenset[str]) -> tuple[str, ...] | None:
     return next((names for names in _SETS if wanted <= set(names)), None)
 
 
+_SINGLES = {
+    ("insert_job", "insert_task", "insert_lease", "insert_event_page"),
+    ("insert_job", "insert_task", "delete_lease", "insert_lease", "insert_event_page"),
+    ("update_job", "complete_task", "insert_event_page"),
+    ("advance_job", "claim_task", "complete_task", "delete_lease", "insert_lease", "insert_event_page"),
+}
+"""What a single task writes: one row each. A driver encodes a value much quicker than an array of one."""
+_ARRAY = re.compile(r"(\$\d+)::(\w+)\[\]")
+
+
 @functools.cache
-def _together(names: tuple[str, ...]) -> str:
+def _together(names: tuple[str, ...], *, single: bool = False) -> str:
     """Several writes as one statement, hence one round trip. Their parameters are numbered on."""
     blocks = queries.blocks("postgres")
     parts: list[str] = []
@@ -503,4 +544,5 @@ def _together(names: tuple[str, ...]) -> str:
     if guarded:
         changed = " + ".join(f"(SELECT count(*) FROM {name})" for name in guarded)  # noqa: S608 -- our names
         last = f"SELECT ostinato_expect({changed}, $1)"
-    return f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"
+    made = f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"
+    return _ARRAY.sub(r"ARRAY[\1::\2]", made) if single else made

@@ -82,10 +82,13 @@ class SealedDatabase:
         script: Callable[[], database.Script[T]],
         *,
         optimistic: bool = False,
+        brief: bool = False,
         committed: Callable[[T], None] | None = None,
     ) -> T:
         self._inner.before_commit, self._inner.after_commit = self.before_commit, self.after_commit
-        return await self._inner.write(lambda: self._translated(script()), optimistic=optimistic, committed=committed)
+        return await self._inner.write(
+            lambda: self._translated(script()), optimistic=optimistic, brief=brief, committed=committed
+        )
 
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
         return await self._inner.read(lambda: self._translated(script()), snapshot=snapshot, brief=brief)

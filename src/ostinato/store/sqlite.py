@@ -24,6 +24,8 @@ Connection = Any
 BUSY_SECONDS = 10
 APPLICATION_ID = 0x4F535449
 """Written into our files, so that no other program's file is taken for one."""
+QUICK_COMMIT = 0.001
+"""If commits take less, a brief transaction is done where it is asked for: two thread hops would take as long."""
 OLDEST_SAFE_SQLITE = (3, 51, 3)
 """Before it, two processes that write and checkpoint at once can corrupt a WAL file."""
 
@@ -39,6 +41,8 @@ class SqliteDatabase:
         self._reader: _Thread | None = None
         self._on_the_spot: Connection = None
         self._seen_version = -1
+        self._commit_seconds = 1.0
+        """How long commits take lately; slow until they have been seen to be quick."""
         self.before_commit: Callable[[], None] | None = None
         self.after_commit: Callable[[], None] | None = None
 
@@ -71,6 +75,7 @@ class SqliteDatabase:
         script: Callable[[], database.Script[T]],
         *,
         optimistic: bool = False,
+        brief: bool = False,
         committed: Callable[[T], None] | None = None,
     ) -> T:
         if self._writer is None:
@@ -85,6 +90,8 @@ class SqliteDatabase:
                 committed(result)
             return result
 
+        if brief and self._commit_seconds < QUICK_COMMIT and self._writer.idle and _begin(self._writer.connection):
+            return work(self._writer)
         return await self._writer.call(work)
 
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
@@ -189,12 +196,15 @@ class SqliteDatabase:
 
     def _transact(self, connection: Connection, script: Callable[[], database.Script[T]]) -> T:
         with _typed_errors():
-            connection.execute("BEGIN IMMEDIATE")
+            if not connection.in_transaction:
+                connection.execute("BEGIN IMMEDIATE")
             try:
                 result = self._drive(connection, script())
                 if self.before_commit is not None:
                     self.before_commit()
+                began = time.perf_counter()
                 connection.execute("COMMIT")
+                self._commit_seconds += (time.perf_counter() - began - self._commit_seconds) / 8
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -278,8 +288,14 @@ class _Thread:
 
     def __init__(self, name: str) -> None:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._waited_for = 0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
+
+    @property
+    def idle(self) -> bool:
+        """Nobody waits for it, so that its connection may be used elsewhere for a moment."""
+        return self._waited_for == 0
 
     async def call(self, function: Callable[[_Thread], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -289,7 +305,11 @@ class _Thread:
             threads.answer(loop, future, lambda: function(self))
 
         self._work.put(work)
-        return await future
+        self._waited_for += 1
+        try:
+            return await future
+        finally:
+            self._waited_for -= 1
 
     async def close(self) -> None:
         self._work.put(None)
@@ -307,6 +327,18 @@ class _Thread:
                     self.connection.close()
                 return
             work()
+
+
+def _begin(connection: Connection) -> bool:
+    """Begin a transaction, if nobody else is writing."""
+    connection.set_busy_timeout(0)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except apsw.BusyError:
+        return False
+    finally:
+        connection.set_busy_timeout(BUSY_SECONDS * 1000)
+    return True
 
 
 def _bind(value: Any) -> Any:

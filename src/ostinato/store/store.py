@@ -39,6 +39,7 @@ _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
     "completed", "failed", "tolerated", "skipped", "cancelled",
 )  # fmt: skip
+FEW_COMMANDS = 4
 _CLAIMABLE = (states.PENDING, states.BLOCKED)
 _astuple = msgspec.structs.astuple
 
@@ -112,7 +113,9 @@ class Store(
         def remember(done: _Decision) -> None:
             results.update(self._memory.remember(tenant, done.book, done.recalled))
 
-        decision = await self.db.write(script, optimistic=True, committed=remember)
+        looking = claim is not None and claim.look
+        brief = len(batch) <= FEW_COMMANDS and not looking and self._memory.knows_it_is_little(tenant, wanted)
+        decision = await self.db.write(script, optimistic=True, brief=brief, committed=remember)
         if self._keyring is not None:
             sealed.open_inputs(self._keyring, tenant, decision.leases)
         return _outcome(decision, claim, results)

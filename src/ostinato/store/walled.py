@@ -40,9 +40,10 @@ class WalledDatabase:
         script: Callable[[], database.Script[T]],
         *,
         optimistic: bool = False,
+        brief: bool = False,
         committed: Callable[[T], None] | None = None,
     ) -> T:
-        return await self._whole.write(script, optimistic=optimistic, committed=committed)
+        return await self._whole.write(script, optimistic=optimistic, brief=brief, committed=committed)
 
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
         return await self._whole.read_as(self._tenant, script, snapshot=snapshot)

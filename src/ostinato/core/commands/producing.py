@@ -31,6 +31,7 @@ class Submit(msgspec.Struct, gc=False):
     """No part of what is hashed: the same request of another trace is the same request."""
 
     def needs(self, wanted: needs.Needs) -> None:
+        wanted.new_tasks += len(self.spec.tasks)
         if self.spec.job_id is not None:  # otherwise the id was made for this very job, and nobody else has it
             wanted.job(self.job_id)
         if self.spec.idempotency_key is not None:

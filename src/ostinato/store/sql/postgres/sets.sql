@@ -55,8 +55,13 @@ SELECT job_id, state FROM job WHERE tenant = :tenant AND job_id = ANY(:job_ids::
 -- The outcomes of some of what one task depends on.
 SELECT t.task_id, t.state, t.output, t.error
 FROM unnest(:wanted::text[]) AS k (task_id)
-JOIN edge e ON e.tenant = :tenant AND e.job_id = :job_id AND e.up = k.task_id AND e.down = :task_id
-JOIN task t ON t.tenant = e.tenant AND t.job_id = e.job_id AND t.task_id = e.up;
+CROSS JOIN LATERAL (
+    SELECT x.up FROM edge x
+    WHERE x.tenant = :tenant AND x.job_id = :job_id AND x.up = k.task_id AND x.down = :task_id OFFSET 0
+) e
+CROSS JOIN LATERAL (
+    SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = :job_id AND x.task_id = e.up OFFSET 0
+) t;
 
 -- name: read_leased
 -- Who holds the given tasks, and until when.
@@ -79,7 +84,8 @@ LIMIT :most;
 -- Pages of all jobs of a tenant from a place on, in the order of their commits. Numbers are drawn before the commit, so it goes by
 -- transaction first, and no further than the oldest transaction that may still commit: nothing late is ever skipped.
 SELECT p.transaction::text::int8, p.position, p.job_id, p.first_seq, p.at, p.body, j.name, j.correlation_id
-FROM event_page p JOIN job j ON j.tenant = p.tenant AND j.job_id = p.job_id
+FROM event_page p
+CROSS JOIN LATERAL (SELECT x.name, x.correlation_id FROM job x WHERE x.tenant = p.tenant AND x.job_id = p.job_id OFFSET 0) j
 WHERE p.tenant = :tenant
     AND (p.transaction, p.position) >= (CAST(CAST(:major::int8 AS text) AS xid8), :minor::int8)
     AND p.transaction < pg_snapshot_xmin(pg_current_snapshot())
@@ -90,23 +96,21 @@ LIMIT :most;
 -- Where the feed ends now.
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8, 0;
 
--- name: read_jobs
--- Jobs by id, in no order.
-SELECT
-    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
-    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent
-FROM unnest(:job_ids::text[]) AS k (job_id) JOIN job j ON j.tenant = :tenant AND j.job_id = k.job_id;
-
 -- name: read_dead_letters
 -- Dead letters by key, in no order.
 SELECT d.job_id, d.task_id, d.name, d.failed_at, t.attempt, t.error, t.input
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
-JOIN dead_letter d ON d.tenant = :tenant AND d.job_id = k.job_id AND d.task_id = k.task_id
-JOIN task t ON t.tenant = d.tenant AND t.job_id = d.job_id AND t.task_id = d.task_id;
+CROSS JOIN LATERAL (
+    SELECT * FROM dead_letter x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) d
+CROSS JOIN LATERAL (
+    SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) t;
 
 -- name: read_dead_letter_keys
 -- Those of the given tasks that are dead letters.
 SELECT d.job_id, d.task_id
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
-JOIN dead_letter d ON d.tenant = :tenant AND d.job_id = k.job_id AND d.task_id = k.task_id;
+CROSS JOIN LATERAL (
+    SELECT * FROM dead_letter x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) d;

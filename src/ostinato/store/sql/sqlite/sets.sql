@@ -84,14 +84,6 @@ LIMIT :most;
 -- Where the feed ends now.
 SELECT COALESCE(max(position), 0) + 1, 0 FROM event_page;
 
--- name: read_jobs
--- Jobs by id, in no order.
-SELECT
-    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
-    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent
-FROM json_each(:job_ids) k CROSS JOIN job j ON j.tenant = :tenant AND j.job_id = k.value;
-
 -- name: read_dead_letters
 -- Dead letters by key, in no order.
 SELECT d.job_id, d.task_id, d.name, d.failed_at, t.attempt, t.error, t.input

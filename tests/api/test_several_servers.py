@@ -1,0 +1,53 @@
+"""Several servers on one database are equals."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import httpx2
+
+from tests.api import test_server
+from tests.api.support import ONE
+from tests.engine import support
+
+AT_ONCE = 200
+FLAGS = ("--requests-per-second", "100000")
+
+
+async def prepared(url: str) -> dict[str, str]:
+    """A key for both servers; the functions are known, because a worker was there before."""
+    async with support.opened(url):
+        pass
+    key = json.loads(test_server.run(url, "keys", "create", "--scopes", "jobs:read,jobs:write", "--json"))["key"]
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def test_two_servers_take_the_same_key_at_once_and_make_one_job(url: str) -> None:
+    headers = await prepared(url)
+    with test_server.serving(url, *FLAGS) as (_, first), test_server.serving(url, *FLAGS) as (_, second):
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as client:
+
+            async def submit(number: int) -> tuple[int, str]:
+                answer = await client.post(
+                    f"{(first, second)[number % 2]}/v1/jobs", json=ONE, headers={"Idempotency-Key": "once"}
+                )
+                return answer.status_code, answer.json()["jobId"]
+
+            answers = await asyncio.gather(*[submit(number) for number in range(AT_ONCE)])
+            assert len({job_id for _, job_id in answers}) == 1
+            assert sorted(status for status, _ in answers) == [200] * (AT_ONCE - 1) + [201]
+            for address in (first, second):
+                assert len((await client.get(f"{address}/v1/jobs")).json()["jobs"]) == 1
+
+
+async def test_either_server_goes_on_with_what_the_other_began(url: str) -> None:
+    headers = await prepared(url)
+    with test_server.serving(url, *FLAGS) as (_, first), test_server.serving(url, *FLAGS) as (_, second):
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as client:
+            job_id = (await client.post(f"{first}/v1/jobs", json=ONE)).json()["jobId"]
+            added = {"tasks": [support.task("b", after="a")]}
+            assert (await client.post(f"{second}/v1/jobs/{job_id}/tasks", json=added)).status_code == 201
+            assert (await client.post(f"{first}/v1/jobs/{job_id}/cancel", json={})).json() == {"state": "cancelled"}
+            shown = (await client.get(f"{second}/v1/jobs/{job_id}")).json()
+            assert (shown["state"], len(shown["tasks"])) == ("cancelled", 2)

@@ -18,8 +18,8 @@ help: ## list the targets
 
 setup: $(READY) ## make the virtual environment in .venv
 
-run: $(READY) ## run the example: a report over several stores
-	$(BIN)/python examples/store_report/main.py
+run: $(READY) ## serve the examples on this machine, with a few jobs to look at, until Ctrl-C
+	$(BIN)/ostinato dev examples/demo.py --submit examples/demo.json
 
 test: check ## everything: lint, types, layers and all tests
 	$(BIN)/python -m pytest -n 2
@@ -42,7 +42,7 @@ lock: ## resolve the dependencies anew (needs uv)
 	uv export --quiet --frozen --no-hashes --no-emit-project --no-annotate --no-header --output-file constraints.txt
 
 clean: ## remove everything that make and the tools made
-	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache ostinato.db*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml uv.lock constraints.txt

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, Unpack, cast, overload
 import msgspec
 import uuid_utils
 
-from ostinato import builder, errors, functions, options, redriving, rotation, views
+from ostinato import builder, errors, functions, options, redriving, rotation, tracing, views
 from ostinato import secrets as secrets_
 from ostinato.core import audit_chain, codec, commands, filters, graph, statuses, why
 from ostinato.core.retry import Retry
@@ -146,16 +146,18 @@ class Ostinato:
 
     async def submit(self, job: Any, /, *, actor: str | None = None, **overrides: Any) -> Job:
         """Submit one job: a document (a dict or JSON text), or a graph from `app.graph`. Durable when this returns."""
-        answer = await self.engine.execute(await self._prepare(job, overrides, actor))
-        await self._note_submitted(actor, answer)
-        return Job(self, answer.job_id, created=answer.created)
+        return await self._enter(await self._prepare(job, overrides, actor))
 
     async def submit_many(self, jobs: Sequence[Any], /, *, actor: str | None = None, **overrides: Any) -> list[Job]:
         """Submit many jobs. Each is checked before any is entered, so that a bad one changes nothing."""
         batch = [await self._prepare(job, overrides, actor) for job in jobs]
-        answers = await asyncio.gather(*[self.engine.execute(command) for command in batch])
-        await asyncio.gather(*[self._note_submitted(actor, answer) for answer in answers])
-        return [Job(self, answer.job_id, created=answer.created) for answer in answers]
+        return await asyncio.gather(*[self._enter(command) for command in batch])
+
+    async def _enter(self, command: commands.Submit) -> Job:
+        with tracing.submission(self.engine.tracer, self.tenant, command):
+            answer = await self.engine.execute(command)
+        await self._note_submitted(command.actor, answer)
+        return Job(self, answer.job_id, created=answer.created)
 
     async def _note_submitted(self, actor: str | None, answer: commands.Submitted) -> None:
         """Only now is it known which job it is. Who submitted it is in its first event in any case."""

@@ -17,6 +17,17 @@ READ_AHEAD = 64
 logger = logging.getLogger("ostinato.task")
 
 
+def about(tenant: str, lease: rows.Lease) -> dict[str, Any]:
+    """What a log line of an attempt is about."""
+    return {
+        "tenant": tenant,
+        "job_id": lease.job_id,
+        "task_id": lease.task_id,
+        "attempt": lease.attempt,
+        "correlation_id": lease.correlation_id,
+    }
+
+
 class Suspended(BaseException):
     """The function is to be left now and entered again later. Let it pass: do not catch BaseException in a function."""
 
@@ -133,10 +144,11 @@ class Context:
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        about = {"tenant": self.tenant, "job_id": self.job_id, "task_id": self.task_id, "attempt": self.attempt}
+        """A logger of the standard library whose lines say which attempt they come from."""
+        extra = about(self.tenant, self._lease)
         if self.redactor is not None:
-            return secrets.RedactingLog(logger, about, self.redactor)
-        return logging.LoggerAdapter(logger, about)
+            return secrets.RedactingLog(logger, extra, self.redactor)
+        return logging.LoggerAdapter(logger, extra)
 
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` and record its result; a later attempt gets the recorded result without calling it again.

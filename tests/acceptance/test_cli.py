@@ -440,6 +440,15 @@ def test_doctor_makes_a_database_when_asked(url: str, tmp_path: Path) -> None:
     assert shell.run("functions") == "no functions\n"
 
 
+def test_doctor_shows_what_waits_for_nobody(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, f"sqlite:///{tmp_path}/test.db")
+    shell.run("doctor", "--migrate")
+    shell.run("jobs", "submit", "-", "--app", "shop:app", "--url", shell.url, stdin=json.dumps(FINE))
+    found = shell.run("doctor")
+    assert re.search(r"^default +scrape +1 ", found, re.M)
+    assert "no worker serves it" in found
+
+
 def test_workers_and_functions_are_listed(shell: Shell) -> None:
     worker = shell.work()
     try:

@@ -78,7 +78,7 @@ def test_the_safety_examples_run_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_the_store_report_goes_on_after_a_kill(tmp_path: Path, url: str) -> None:
-    """What `make run` does: kill it half-way, start it again, and the same job ends with nothing done twice."""
+    """Kill it half-way, start it again, and the same job ends with nothing done twice."""
     example = str(ROOT / "examples" / "store_report" / "main.py")
     env = os.environ | {"OSTINATO_URL": url}
     started = subprocess.Popen([sys.executable, example], cwd=tmp_path, env=env, stdout=subprocess.PIPE)

@@ -156,8 +156,8 @@ async def test_history_names_the_key(site: Site) -> None:
 # --- the walk over all routes --------------------------------------------------------------------------------------
 
 
-def test_only_health_is_public() -> None:
-    assert {route.path for route in routes() if route.scope == routing.PUBLIC} == {"/healthz", "/readyz"}
+def test_only_health_and_the_first_page_are_public() -> None:
+    assert {route.path for route in routes() if route.scope == routing.PUBLIC} == {"/", "/healthz", "/readyz"}
     assert len(guarded()) > 15
 
 
@@ -167,14 +167,14 @@ async def test_every_route_needs_a_key(site: Site) -> None:
     for route in guarded():
         problem(await ask(client, route), 401, "unauthenticated")
     for path in (
-        "/",
+        "/index.html",
         "/docs",
         "/openapi.json",
         "/v1",
         "/healthz/",
         "/v1/jobs/healthz",
         "/healthz/../v1/jobs",
-        "//healthz",
+        "http://localhost//healthz",
     ):
         problem(await client.get(path), 401, "unauthenticated")
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "HEAD"):

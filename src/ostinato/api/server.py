@@ -15,12 +15,26 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato import app, errors
-from ostinato.api import access, desk, envelope, guard, limits, problems, routing, settings, tenants
+from ostinato.api import (
+    access,
+    desk,
+    envelope,
+    guard,
+    limits,
+    metrics,
+    problems,
+    recording,
+    routing,
+    settings,
+    tenants,
+)
 from ostinato.api.graphql import app as graphql
-from ostinato.api.http import audit_log, dead_letters, fleet, health, jobs, stream, tasks, work
+from ostinato.api.http import audit_log, dead_letters, fleet, front, health, jobs, stream, tasks, work
+from ostinato.api.http import metrics as metrics_routes
 from ostinato.api.live import hub
 
 ROUTES = (
+    front.routes,
     health.routes,
     jobs.routes,
     tasks.routes,
@@ -30,8 +44,9 @@ ROUTES = (
     work.routes,
     stream.routes,
     graphql.routes,
+    metrics_routes.routes,
 )
-PUBLIC_ROUTES = frozenset({"/healthz", "/readyz"})
+PUBLIC_ROUTES = frozenset({"/", "/healthz", "/readyz"})
 """The only ones that need no key. A route that says it is public and is not here cannot be installed."""
 
 
@@ -50,13 +65,17 @@ class Server:
         open_as = home.tenant if access.is_loopback(options.host) else None
         self.access = access.Access(home.engine.store, open_as=open_as)
         self.desk = desk.Desk(options)
+        self.metrics = metrics.Metrics(home.engine.store, home.tenant)
+        self._observers = home.engine.observers
+        self._observers.add(self.metrics)
         self.table = routing.Table()
         self.hub = hub.Hub(home.engine)
         self.resources = contextlib.AsyncExitStack()
         self.app = self._build(routes)
         buckets = self.app.state.buckets = limits.Buckets(options.requests_per_second)
         guarded = guard.Guard(limits.Bodies(self.app, options), self.access, self.table, buckets)
-        self._asgi: ASGIApp = envelope.Envelope(limits.Limits(guarded, options))
+        enveloped = envelope.Envelope(limits.Limits(guarded, options))
+        self._asgi: ASGIApp = recording.Recorder(enveloped, self.metrics)
 
     def _build(self, routes: Sequence[routing.Routes]) -> FastAPI:
         """No documentation pages and no slashes added to paths: what is not in the table is not there."""
@@ -65,6 +84,7 @@ class Server:
         made.state.tenants = self.tenants
         made.state.desk = self.desk
         made.state.hub = self.hub
+        made.state.metrics = self.metrics
         for group in routes:
             self.table.install(made, group, public=PUBLIC_ROUTES)
         made.add_exception_handler(errors.OstinatoError, problems.on_error)
@@ -89,6 +109,7 @@ class Server:
         self.stop_waiting()
         await self.hub.close()
         await self.resources.aclose()
+        self._observers.remove(self.metrics)
         await self.access.close()
         await self.tenants.close()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextvars
 import dataclasses
 import time
 
@@ -25,10 +26,13 @@ class Tenants:
         self._clients: collections.OrderedDict[str, tuple[float, app.Ostinato]] = collections.OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
         self._opening = asyncio.Lock()
+        db = home.engine.db
+        self._walled = db.seen_by(home.tenant) is not db
+        """The home application sees all tenants: where there is a wall, its own tenant stays behind it too."""
 
     async def client(self, tenant: str) -> app.Ostinato:
         """The application of this tenant, ready to be used now. Cheap: ask again rather than keep it."""
-        if tenant == self.home.tenant:
+        if tenant == self.home.tenant and not self._walled:
             return self.home
         if tenant not in self._clients:
             async with self._opening:
@@ -48,9 +52,12 @@ class Tenants:
     async def _open(self, tenant: str) -> app.Ostinato:
         settings = dataclasses.replace(self.home.options, work=False, maintain=False)
         made = app.Ostinato(self.home.url, tenant=tenant, options=settings, encryption=self.home.keyring)
-        running = engine.Engine(made.url, tenant, {}, settings, host=self.home.engine)
+        if tenant == self.home.tenant:
+            made.functions = self.home.functions
+        running = engine.Engine(made.url, tenant, made.functions, settings, host=self.home.engine)
         self._make_room()
-        await running.start()
+        # What it logs later is not about the request that happened to be the first one.
+        await asyncio.get_running_loop().create_task(running.start(), context=contextvars.Context())
         made.attach(running)
         return made
 

@@ -87,6 +87,11 @@ def find_warnings(found: Findings) -> list[str]:
         )
     if abs(found.database.get("clock_ahead_seconds") or 0) > CLOCK_SECONDS:
         warnings.append("the clocks of this machine and of the database differ: set both by NTP")
+    if found.database.get("row_security") == "off":
+        warnings.append(
+            "row-level security is not in use, so tenants are kept apart by the statements alone: let somebody who may "
+            "create roles call `SELECT ostinato_raise_wall()` in this database"
+        )
     if dead := sum(not worker["alive"] for worker in found.workers):
         warnings.append(
             f"{dead} worker(s) have not been heard of: what they ran starts again elsewhere when their lease ends"
@@ -146,16 +151,8 @@ def _show_queues(found: Findings) -> None:
     lines: list[list[Any]] = []
     for item in found.depth["queues"]:
         age = _waiting_seconds(item, found.now)
-        lines.append(
-            [
-                item["queue"],
-                item["name"],
-                f"{item['ready']:,}",
-                f"{item['running']:,}",
-                output.duration(age) if age else "",
-            ]
-        )
-    output.table(["queue", "function", "ready", "running", "oldest"], lines, none="")
+        lines.append([item["queue"], item["name"], f"{item['ready']:,}", output.duration(age) if age else ""])
+    output.table(["queue", "function", "ready", "oldest"], lines, none="")
 
 
 def _document(found: Findings, warnings: list[str]) -> dict[str, Any]:

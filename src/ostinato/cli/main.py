@@ -15,6 +15,7 @@ from ostinato import errors
 from ostinato.cli import (
     audit,
     dead_letters,
+    dev,
     doctor,
     encryption,
     events,
@@ -43,6 +44,7 @@ root = typer.Typer(
 run.register(root)
 worker.register(root)
 server.register(root)
+dev.register(root)
 root.add_typer(jobs.group, name="jobs")
 root.add_typer(tasks.group, name="tasks")
 root.add_typer(dead_letters.group, name="dead-letters")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Annotated
 
 import typer
 
-from ostinato.cli import output
+from ostinato.cli.log_options import LogFormat, LogLevel
 from ostinato.cli.settings import Settings, command
 
 
@@ -30,17 +29,19 @@ async def server(
     requests_per_second: Annotated[
         float, typer.Option("--requests-per-second", help="For each key.", min=0.001)
     ] = 100.0,
+    log_format: LogFormat = None,
+    log_level: LogLevel = "info",
 ) -> None:
     """Serve the HTTP API until stopped.
 
     Without any key it serves this machine only. Other addresses need a key to exist: `ostinato keys create`."""
     from ostinato import app as app_
+    from ostinato import logs
     from ostinato import options as options_
-    from ostinato.api import server as server_
     from ostinato.api import settings as api_settings
-    from ostinato.cli import session
+    from ostinato.cli import serving, session
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.configure(log_format, log_level)
     options = api_settings.ServerOptions(
         host=host,
         port=port,
@@ -51,22 +52,4 @@ async def server(
     )
     home = app_.Ostinato(settings.url, options=options_.EngineOptions(work=False))
     session.configure(home, settings)
-    async with home:
-        await server_.check_bind(home, host)
-        async with server_.Server(home, options) as made:
-            listener = server_.Listener(made)
-            await listener.start()
-            _say(settings, "ready", f"ready: {listener.address}, {session.shown_url(home.url)}", listener.address)
-            if not await home.engine.store.any_key():
-                output.note("no key exists, so everybody on this machine may do everything: see `ostinato keys create`")
-            ended = await session.told_to_stop()
-            _say(settings, "stopping", f"{ended.name}: finishing what was asked", listener.address)
-            await listener.stop()
-    _say(settings, "stopped", "stopped", listener.address)
-
-
-def _say(settings: Settings, state: str, text: str, address: str) -> None:
-    if settings.json:
-        output.json_line({"server": state, "address": address})
-    else:
-        output.say(text)
+    await serving.serve(home, options, settings)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import pathlib
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ostinato import errors
 from ostinato.cli import output
+from ostinato.cli.log_options import LogFormat, LogLevel
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -43,23 +44,49 @@ async def worker(
         typer.Option("--key", help="The key for the server. Others on this machine can see it: rather $OSTINATO_KEY."),
     ] = None,
     key_file: Annotated[str | None, typer.Option("--key-file", help="A file with the key for the server.")] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option("--metrics-port", help="Serve /metrics and /healthz there.", min=0, max=65_535)
+    ] = None,
+    metrics_host: Annotated[str, typer.Option("--metrics-host", help="The address for that.")] = "127.0.0.1",
+    log_format: LogFormat = None,
+    log_level: LogLevel = "info",
 ) -> None:
     """Run tasks until stopped.
 
     SIGTERM or Ctrl-C let what runs finish, or hand it back."""
+    from ostinato import logs
     from ostinato.cli import loading, session
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.configure(log_format, log_level)
     app = loading.application(application)
     chosen: dict[str, Any] = {"concurrency": concurrency, "shutdown_seconds": shutdown_seconds, "work": True}
     chosen["queues"] = tuple(queue) if queue else None
     session.configure(app, settings, **{name: value for name, value in chosen.items() if value is not None})
-    place = session.shown_url(app.url) if server is None else server
-    async with app if server is None else _remote(app, server, _key(key, key_file)):
+    if server is None:
+        running = _local(app, metrics_host, metrics_port)
+    elif metrics_port is None:
+        running = _remote(app, server, _key(key, key_file))
+    else:
+        raise errors.InvalidInput("the metrics of a server's workers are the server's: ask it", field="metrics-port")
+    async with running as place:
         _say(settings, "ready", f"ready: {_about(app)}, {place}", app)
         ended = await session.told_to_stop()
         _say(settings, "stopping", f"{ended.name}: finishing what runs, or handing it back", app)
     _say(settings, "stopped", "stopped", app)
+
+
+@contextlib.asynccontextmanager
+async def _observed(app: app_.Ostinato, host: str, port: int | None) -> AsyncGenerator[str | None]:
+    """Behind the same door as everything that a server serves: with a key, or for this machine while there is none."""
+    if port is None:
+        yield None
+        return
+    from ostinato.api import settings as api_settings
+    from ostinato.cli import serving
+
+    options = api_settings.ServerOptions(host=host, port=port)
+    async with serving.listening(app, options, serving.OBSERVED) as listener:
+        yield listener.address
 
 
 def _about(app: app_.Ostinato) -> str:
@@ -68,10 +95,20 @@ def _about(app: app_.Ostinato) -> str:
     return f"{functions}, queue {queues}, concurrency {app.options.concurrency}"
 
 
-def _remote(app: app_.Ostinato, server: str, key: str | None) -> contextlib.AbstractAsyncContextManager[Any]:
+@contextlib.asynccontextmanager
+async def _local(app: app_.Ostinato, metrics_host: str, metrics_port: int | None) -> AsyncGenerator[str]:
+    from ostinato.cli import session
+
+    async with app, _observed(app, metrics_host, metrics_port) as address:
+        yield session.shown_url(app.url) + (f", metrics on {address}" if address else "")
+
+
+@contextlib.asynccontextmanager
+async def _remote(app: app_.Ostinato, server: str, key: str | None) -> AsyncGenerator[str]:
     from ostinato.remote import engine
 
-    return engine.RemoteEngine(app.functions, app.options, server, key, secret_source=app.secret_source)
+    async with engine.RemoteEngine(app.functions, app.options, server, key, secret_source=app.secret_source):
+        yield server
 
 
 def _key(given: str | None, file: str | None) -> str | None:

@@ -38,6 +38,8 @@ class Job(msgspec.Struct, gc=False):
     """Failed tasks that were optional."""
     skipped: int
     cancelled: int
+    trace_parent: str | None = None
+    """The trace that it belongs to, as a W3C `traceparent`."""
     was_seq: int = 0
     """`last_seq` as it was loaded: the version of the job that a transaction has seen. Not a column."""
     was_plain: tuple[object, ...] = ()
@@ -140,6 +142,11 @@ class Lease(msgspec.Struct, gc=False):
     job_name: str
     request_id: str | None
     correlation_id: str
+    ready_at: int | None = None
+    started_at: int | None = None
+    """When it could have started, and when it was claimed."""
+    trace_parent: str | None = None
+    """The trace that the job belongs to, as a W3C `traceparent`."""
 
     @property
     def key(self) -> TaskKey:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from ostinato import errors
 from ostinato.core import commands, rows
+from ostinato.engine import observing
 from ostinato.store import store
 
 MAX_BATCH = 512
@@ -50,11 +52,16 @@ class Claimer(Protocol):
 
 class Committer:
     def __init__(
-        self, tenant: str, target: store.Store, on_commit: Callable[[store.Outcome], None] = lambda _: None
+        self,
+        tenant: str,
+        target: store.Store,
+        on_commit: Callable[[store.Outcome], None] = lambda _: None,
+        observers: observing.Observers | None = None,
     ) -> None:
         self.tenant = tenant
         self._store = target
         self._on_commit = on_commit
+        self._observers = observing.Observers() if observers is None else observers
         self._waiting: list[tuple[commands.Command, asyncio.Future[Any]]] = []
         self._reports: list[Report] = []
         self._wake = asyncio.Event()
@@ -177,6 +184,7 @@ class Committer:
         claimer, claim = self._next_claim(busy=bool(batch))
         if not batch and claim is None:
             return None
+        began = time.perf_counter()
         try:
             outcome = await self._execute(batch, claim, claimer)
             if outcome.more_queued and claimer is self.claimer:
@@ -197,6 +205,9 @@ class Committer:
         if claimer is not None:
             claimer.deliver(outcome.leases)
         self._on_commit(outcome)
+        if self._observers:
+            seconds = time.perf_counter() - began
+            self._observers.committed(observing.Commit(self.tenant, batch, outcome, seconds, self._store.db.now()))
         return outcome
 
     def _next_claim(self, *, busy: bool) -> tuple[Claimer | None, commands.Claim | None]:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ostinato import encryption, errors, functions, options, secrets, views
+from ostinato import encryption, errors, functions, options, secrets, tracing, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import bell, committer, maintenance, polls, pulse, scribe, service, worker
+from ostinato.engine import bell, committer, maintenance, observing, polls, pulse, scribe, service, worker
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
@@ -56,16 +56,20 @@ class Engine:
             self.db = connect.connect_sealed(url, keyring, clock=settings.clock)
             self.store = store.Store(self.db, spill_bytes=settings.spill_bytes, keyring=keyring)
         else:
-            self.db, self.store = host.db, host.store
+            self.db, self.store = host.db, host.store.seen_by(tenant)
         self.bell = bell.Bell() if host is None else host.bell
-        self.committer = committer.Committer(tenant, self.store, lambda outcome: self._committed(tenant, outcome))
+        self.observers = observing.Observers() if host is None else host.observers
+        self.committer = committer.Committer(
+            tenant, self.store, lambda outcome: self._committed(tenant, outcome), self.observers
+        )
         self.scribe = scribe.Scribe(tenant, self.store)
         self.polls = polls.Polls(self.committer)
+        self.tracer = tracing.tracer()
         self.worker: worker.Worker | None = None
         self.pulse: pulse.Pulse | None = None
         poll, lease = settings.poll_seconds, settings.lease_seconds
         self.timers = maintenance.Timers(self.store, self._committed, poll) if host is None else host.timers
-        self.reaper = maintenance.Reaper(self.store, self._committed, lease) if host is None else host.reaper
+        self.reaper = host.reaper if host else maintenance.Reaper(self.store, self._committed, lease, self.observers)
         self.services: list[service.Service] = []
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._ended_lately: dict[str, _Ended] = {}
@@ -148,7 +152,7 @@ class Engine:
                     future.set_exception(errors.NotRunning())
 
     async def _start_worker(self) -> None:
-        self.worker = worker.Worker(self._functions, self.options, self.committer, self)
+        self.worker = worker.Worker(self._functions, self.options, self.committer, self, self.tracer)
         self.committer.claimer = self.worker
         await self.register()
         self.pulse = pulse.Pulse(
@@ -291,16 +295,15 @@ class Engine:
     # --- what happened -----------------------------------------------------------------------------------------
 
     def _committed(self, tenant: str, outcome: store.Outcome) -> None:
-        if tenant == self.tenant:
-            self.hear(outcome)
-        else:  # the maintenance loops look after the tenants of the guests too
-            for guest in self.guests:
-                if guest.tenant == tenant:
-                    guest.hear(outcome)
+        """All who work for the tenant in this process hear of it, whoever of them it was."""
+        host = self._host or self
+        for engine in {self, host, *host.guests}:
+            if engine.tenant == tenant:
+                engine.hear(outcome)
         if outcome.armed_timers:
             self.timers.wake()
         if outcome.events:
-            self.events_written += outcome.events
+            host.events_written += outcome.events
             self.bell.ring(tenant)
             self.db.announce()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from ostinato.core import commands, rows
-from ostinato.engine import service
+from ostinato.engine import observing, service
 from ostinato.store import fleet, store
 
 T = TypeVar("T", fleet.LostLease, fleet.DueTimer)
@@ -41,10 +41,13 @@ class Timers(service.Service):
 class Reaper(service.Service):
     """Takes tasks from workers that are gone. A lost attempt counts, so a task that kills workers ends somewhere."""
 
-    def __init__(self, target: store.Store, committed: Committed, lease_seconds: float) -> None:
+    def __init__(
+        self, target: store.Store, committed: Committed, lease_seconds: float, observers: observing.Observers
+    ) -> None:
         super().__init__()
         self._store = target
         self._committed = committed
+        self._observers = observers
         self._interval = min(max(lease_seconds / 8, 0.1), 1.0)
         self._sweep_seconds = min(lease_seconds, 15.0)
         self._grace_seconds = lease_seconds
@@ -70,7 +73,9 @@ class Reaper(service.Service):
 
     async def _expire(self, tenant: str, leases: Sequence[fleet.LostLease]) -> None:
         batch = [commands.Expire(x.job_id, x.task_id, x.token, _why(x)) for x in leases]
-        self._committed(tenant, await self._store.execute(tenant, batch))
+        outcome = await self._store.execute(tenant, batch)
+        self._committed(tenant, outcome)
+        self._observers.lost(tenant, outcome.answers.count(True))
 
 
 class Pruner(service.Service):

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import functools
 import random
 import time
 import traceback
 from collections.abc import Awaitable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uuid_utils
 
-from ostinato import context, errors, functions, options, secrets, threads
+from ostinato import context, errors, functions, logs, options, secrets, threads, tracing
 from ostinato.core import codec, commands, graph, retry, rows
 from ostinato.engine import committer
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
 
 AHEAD_SECONDS = 0.05
 """How much work to hold ready: enough to keep busy during a commit, little enough not to keep it from others."""
@@ -69,12 +73,14 @@ class Worker:
         settings: options.EngineOptions,
         target: committer.Outbox,
         services: context.Services,
+        tracer: Tracer | None = None,
     ) -> None:
         self.worker_id = str(uuid_utils.uuid4())
         self._functions = registry
         self._options = settings
         self._committer = target
         self._services = services
+        self._tracer = tracer
         self._buffer: collections.OrderedDict[str, tuple[float, rows.Lease]] = collections.OrderedDict()
         self._running: dict[str, _Running] = {}
         self._paces: dict[str, _Pace] = {}
@@ -225,9 +231,11 @@ class Worker:
     async def _run(self, place: str, lease: rows.Lease) -> None:
         running = self._running[place]
         running.started = True
+        logs.bind(functools.partial(context.about, self._services.tenant, lease))
         started = time.perf_counter()
         try:
-            report = await self._attempt(lease, running)
+            run = self._attempt if self._tracer is None else functools.partial(self._traced, self._tracer)
+            report = await run(lease, running)
         finally:
             del self._running[place]
             if running.context is not None and running.context.redactor is not None:
@@ -244,6 +252,12 @@ class Worker:
             self._fill()
         elif not self._stopping:
             self._committer.have_room()
+
+    async def _traced(self, tracer: Tracer, lease: rows.Lease, running: _Running) -> committer.Report | None:
+        with tracing.attempt(tracer, self._services.tenant, lease) as span:
+            report = await self._attempt(lease, running)
+            tracing.ended(span, report)
+        return report
 
     async def _attempt(self, lease: rows.Lease, running: _Running) -> committer.Report | None:
         """Run the function once and say how it went; None if that is nobody's business any more."""

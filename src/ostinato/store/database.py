@@ -102,6 +102,12 @@ class Database(Protocol):
         """
         ...
 
+    def seen_by(self, tenant: str) -> Database:
+        """The same database, of which a read shows nothing of other tenants, whatever it asks for.
+
+        This very one where the database knows no such wall."""
+        ...
+
     async def changed(self, timeout: float, *, eager: bool = False) -> bool:
         """Wait until another process may have committed something, at most `timeout` seconds.
 

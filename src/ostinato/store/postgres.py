@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import logging
 import random
 import re
 import time
 import zlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, TypeVar
 
 import asyncpg
@@ -17,11 +18,13 @@ from asyncpg.connect_utils import SessionAttribute
 from asyncpg.exceptions import TargetServerAttributeNotMatched
 
 from ostinato import errors
-from ostinato.store import database, migrate, queries
+from ostinato.store import database, migrate, queries, walled
 
 T = TypeVar("T")
 
 CHANNEL = "ostinato"
+VISITOR = "ostinato_api"
+"""The role that sees the rows of one tenant."""
 MIGRATION_LOCK = 0x6F7374696E61746F
 TRIES = 8
 CALIBRATE_SECONDS = 10.0
@@ -34,8 +37,12 @@ MOST_ROWS = 10_000
 """Rows that go into one statement."""
 READERS = ("reader", "reader-2", "reader-3", "reader-4")
 """Readers by role, each with a connection of its own."""
+VISITORS = ("visitor", "visitor-2", "visitor-3", "visitor-4")
+"""Readers behind the wall, each for one tenant at a time."""
 PESSIMISM = 50
 """How many transactions lock before they read after one that did not was overtaken."""
+
+log = logging.getLogger("ostinato")
 
 # Every statement goes through an index, however empty the statistics say that a new table is.
 SETTINGS = {
@@ -79,7 +86,11 @@ class PostgresDatabase:
         self._clock = clock
         self._blocks = queries.blocks(self.dialect)
         self._connections: dict[str, asyncpg.Connection[Any]] = {}
-        self._locks = {role: asyncio.Lock() for role in ("writer", "listener", *READERS)}
+        self._locks = {role: asyncio.Lock() for role in ("writer", "listener", *READERS, *VISITORS)}
+        self._visiting: dict[str, str] = {}
+        """The tenants whose rows the visitors see now."""
+        self._wall: bool | None = None
+        """Whether rows of other tenants are hidden from visitors; None if that was not tried yet."""
         self._offset = 0
         self._calibrated_at = -CALIBRATE_SECONDS
         self._change = asyncio.Event()
@@ -156,10 +167,55 @@ class PostgresDatabase:
                     raise
         raise AssertionError
 
+    async def read_as(self, tenant: str, script: Callable[[], database.Script[T]], *, snapshot: bool) -> T:
+        """Read what a tenant may see. Without the wall, which is then said in the log, what the script asks for."""
+        if not await self._is_walled():
+            return await self.read(script, snapshot=snapshot)
+        for again in (True, False):
+            try:
+                visitor = self._free_visitor(tenant)
+                async with self._connection(visitor) as connection:
+                    if self._visiting.get(visitor) != tenant:
+                        self._visiting.pop(visitor, None)
+                        await connection.fetchval("SELECT set_config('ostinato.tenant', $1, false)", tenant)
+                        self._visiting[visitor] = tenant
+                    if not snapshot:
+                        return await self._drive(connection, script())
+                    async with connection.transaction(isolation="repeatable_read", readonly=True):
+                        return await self._drive(connection, script())
+            except errors.DatabaseUnavailable:
+                if not again:
+                    raise
+        raise AssertionError
+
+    def seen_by(self, tenant: str) -> database.Database:
+        return walled.WalledDatabase(self, tenant)
+
+    async def _is_walled(self) -> bool:
+        if self._wall is None:
+            async with self._connection("reader") as connection:
+                self._wall = await _may_visit(connection)
+            if not self._wall:
+                log.warning(
+                    "row-level security is not in use: tenants are kept apart by the statements alone. Let somebody "
+                    "who may create roles call ostinato_raise_wall() in this database"
+                )
+        return self._wall
+
     def _free_reader(self) -> str:
+        return self._free(READERS)
+
+    def _free_visitor(self, tenant: str) -> str:
+        """One that sees this tenant already, so that nothing needs to be said first; else a new one, else the one that
+        has seen another tenant for longest."""
+        there = [role for role, seen in self._visiting.items() if seen == tenant and not self._locks[role].locked()]
+        unused = [role for role in VISITORS if role not in self._visiting]
+        return self._free((*there, *unused, *self._visiting))
+
+    def _free(self, roles: Sequence[str]) -> str:
         """One that nobody uses. Connections are made when they are needed: most programs only have the first."""
-        free = [role for role in READERS if not self._locks[role].locked()]
-        return free[0] if free else random.choice(READERS)
+        free = [role for role in roles if not self._locks[role].locked()]
+        return free[0] if free else random.choice(roles)
 
     async def changed(self, timeout: float, *, eager: bool = False) -> bool:
         try:
@@ -187,10 +243,12 @@ class PostgresDatabase:
             values = {name: await connection.fetchval("SELECT current_setting($1)", name) for name in names}
             standby = await connection.fetchval("SELECT pg_is_in_recovery()")
             schema = await self._version(connection)
+            row_security = await _may_visit(connection)
         return {
             "database": "PostgreSQL",
             "version": values.pop("server_version"),
             "schema": schema,
+            "row_security": "on" if row_security else "off",
             "durable": values["fsync"] == "on" and values["synchronous_commit"] != "off" and not standby,
             "clock_ahead_seconds": round((time.time_ns() // 1000 - self.now()) / 1e6, 3),
         } | values
@@ -204,7 +262,7 @@ class PostgresDatabase:
             try:
                 connection = self._connections.get(role)
                 if connection is None or connection.is_closed():
-                    connection = self._connections[role] = await self._connect()
+                    connection = self._connections[role] = await self._connect(role)
                 yield connection
             except UnicodeEncodeError:
                 raise errors.InvalidInput("the text has a lone surrogate, which is not valid Unicode") from None
@@ -230,12 +288,16 @@ class PostgresDatabase:
                 await self._drop(role)  # a statement may still be under way on it
                 raise
 
-    async def _connect(self) -> asyncpg.Connection[Any]:
+    async def _connect(self, role: str) -> asyncpg.Connection[Any]:
         if not self._open:
             raise errors.NotRunning()
+        settings = SETTINGS
+        if role in VISITORS:
+            self._visiting.pop(role, None)
+            settings = SETTINGS | {"role": VISITOR}
         return await asyncpg.connect(
             self.url,
-            server_settings=SETTINGS,
+            server_settings=settings,
             timeout=CONNECT_SECONDS,
             command_timeout=STATEMENT_SECONDS,
             target_session_attrs=SessionAttribute.read_write,
@@ -420,6 +482,23 @@ class PostgresDatabase:
             with contextlib.suppress(errors.OstinatoError):
                 async with self._connection("listener") as connection:
                     await connection.execute(f"NOTIFY {CHANNEL}")
+
+
+async def _may_visit(connection: asyncpg.Connection[Any]) -> bool:
+    """Whether the role is there, we may take it on, and the wall stands in this database."""
+    try:
+        async with connection.transaction(readonly=True):
+            await connection.execute(f"SET LOCAL ROLE {VISITOR}")
+            return await connection.fetchval(
+                "SELECT has_table_privilege('job', 'SELECT') AND row_security_active('job')"
+            )
+    except (
+        asyncpg.InvalidParameterValueError,
+        asyncpg.UndefinedObjectError,
+        asyncpg.UndefinedTableError,
+        asyncpg.InsufficientPrivilegeError,
+    ):
+        return False
 
 
 def _stripe(name: str) -> int:

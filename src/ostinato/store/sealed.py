@@ -94,6 +94,10 @@ class SealedDatabase:
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
         return await self._inner.read(lambda: self._translated(script()), snapshot=snapshot, brief=brief)
 
+    def seen_by(self, tenant: str) -> database.Database:
+        inner = self._inner.seen_by(tenant)
+        return self if inner is self._inner else SealedDatabase(inner, self._keyring)
+
     async def changed(self, timeout: float, *, eager: bool = False) -> bool:
         return await self._inner.changed(timeout, eager=eager)
 

@@ -105,6 +105,9 @@ class SqliteDatabase:
                 return self._drive(self._on_the_spot, script())
         return await self._reader.call(lambda thread: self._snapshot(thread.connection, script))
 
+    def seen_by(self, tenant: str) -> database.Database:
+        return self
+
     async def changed(self, timeout: float, *, eager: bool = False) -> bool:
         """The writer's `data_version` moves when another connection has committed, and not when it has itself."""
         until = time.monotonic() + timeout

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import operator
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -17,6 +18,7 @@ from ostinato.store import (
     database,
     facts,
     fleet,
+    gauges,
     keys,
     lists,
     memory,
@@ -71,6 +73,7 @@ class Store(
     stream.Stream,
     facts.FactFinding,
     fleet.Fleet,
+    gauges.Gauges,
     keys.Keys,
     audit_log.AuditLog,
     rotation.Rotation,
@@ -83,6 +86,12 @@ class Store(
         self._keyring = keyring
         self._address = ledger.digest if keyring is None else encryption.address
         self._memory = memory.Memory()
+
+    def seen_by(self, tenant: str) -> Self:
+        """The same store, with what it remembers, on a database that shows nothing of other tenants."""
+        made = copy.copy(self)
+        made.db = self.db.seen_by(tenant)
+        return made
 
     async def execute(
         self, tenant: str, batch: Sequence[commands.Command], claim: commands.Claim | None = None

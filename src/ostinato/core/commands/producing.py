@@ -27,6 +27,8 @@ class Submit(msgspec.Struct, gc=False):
     spec: graph.JobSpec
     inputs: list[bytes]
     actor: str | None = None
+    trace_parent: str | None = None
+    """No part of what is hashed: the same request of another trace is the same request."""
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.new_tasks += len(self.spec.tasks)
@@ -96,6 +98,7 @@ class Submit(msgspec.Struct, gc=False):
             tolerated=0,
             skipped=0,
             cancelled=0,
+            trace_parent=self.trace_parent,
         )
 
     def _created_data(self, job: rows.Job) -> bytes:

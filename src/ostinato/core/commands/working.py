@@ -115,6 +115,9 @@ class Claim(msgspec.Struct, gc=False):
             job.name,
             job.request_id,
             job.correlation_id,
+            task.ready_at,
+            task.started_at,
+            job.trace_parent,
         )
 
 
@@ -150,6 +153,11 @@ class Fail(msgspec.Struct, gc=False):
     failure: rows.Failure
     retryable: bool = True
     delay: float = 0.0
+
+    @property
+    def final(self) -> bool:
+        """No attempt is left, or none would help."""
+        return not self.retryable or self.lease.attempt - self.lease.attempt_base >= self.lease.max_attempts
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.failure_of(self.lease.key)

@@ -9,7 +9,7 @@ SELECT state FROM job WHERE tenant = :tenant AND job_id = :job_id;
 SELECT t.task_id, t.state
 FROM (
     SELECT tenant, job_id, up FROM edge
-    WHERE tenant || '' = :tenant AND job_id = :job_id AND down = :task_id
+    WHERE CASE tenant WHEN '' THEN '' ELSE tenant END = :tenant AND job_id = :job_id AND down = :task_id
     LIMIT :examined
 ) e
 JOIN task t ON t.tenant = e.tenant AND t.job_id = e.job_id AND t.task_id = e.up

@@ -7,7 +7,8 @@
 -- name: find_jobs
 -- All jobs.
 SELECT created_at, job_id FROM job
-WHERE tenant || '' = :tenant AND (created_at, job_id) < (:before_at, :before_id) AND created_at >= :from_at
+WHERE tenant = :tenant AND job_id <> ''
+    AND (created_at, job_id) < (:before_at, :before_id) AND created_at >= :from_at
 ORDER BY created_at DESC, job_id DESC
 LIMIT :most;
 
@@ -101,7 +102,7 @@ LIMIT :most;
 -- name: find_dead_letters
 -- All dead letters.
 SELECT failed_at, job_id, task_id FROM dead_letter
-WHERE tenant || '' = :tenant
+WHERE tenant = :tenant AND task_id <> ''
     AND (failed_at, job_id, task_id) < (:before_at, :before_job, :before_task) AND failed_at >= :from_at
 ORDER BY failed_at DESC, job_id DESC, task_id DESC
 LIMIT :most;

@@ -5,7 +5,7 @@
 SELECT
     job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
     deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed, failed,
-    tolerated, skipped, cancelled
+    tolerated, skipped, cancelled, trace_parent
 FROM job WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: list_tasks
@@ -31,7 +31,8 @@ WHERE t.tenant = :tenant AND t.job_id = :job_id AND t.task_id = :task_id;
 
 -- name: read_dependencies
 -- What one task depends on.
-SELECT up FROM edge WHERE tenant || '' = :tenant AND job_id = :job_id AND down = :task_id ORDER BY up;
+SELECT up FROM edge WHERE CASE tenant WHEN '' THEN '' ELSE tenant END = :tenant AND job_id = :job_id AND down = :task_id
+ORDER BY up;
 
 -- name: read_edges
 -- All dependencies of a job.
@@ -41,7 +42,7 @@ SELECT up, down FROM edge WHERE tenant = :tenant AND job_id = :job_id;
 -- The outcomes of all that one task depends on.
 SELECT t.task_id, t.state, t.output, t.error
 FROM edge e JOIN task t ON t.tenant = e.tenant AND t.job_id = e.job_id AND t.task_id = e.up
-WHERE e.tenant || '' = :tenant AND e.job_id = :job_id AND e.down = :task_id
+WHERE CASE e.tenant WHEN '' THEN '' ELSE e.tenant END = :tenant AND e.job_id = :job_id AND e.down = :task_id
 ORDER BY t.position;
 
 -- name: read_job_outputs

@@ -7,21 +7,23 @@
 INSERT INTO job (
     tenant, job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags,
     cascades, deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active,
-    completed, failed, tolerated, skipped, cancelled
+    completed, failed, tolerated, skipped, cancelled, trace_parent
 )
 SELECT
     :tenant, r.job_id, r.name, r.state, r.priority, r.request_id, r.correlation_id, r.idempotency_key,
     r.request_hash, r.tags, r.cascades, r.deadline_at, r.created_at, r.finished_at, r.failure_detected_at,
-    r.last_seq, r.total, r.blocked, r.active, r.completed, r.failed, r.tolerated, r.skipped, r.cancelled
+    r.last_seq, r.total, r.blocked, r.active, r.completed, r.failed, r.tolerated, r.skipped, r.cancelled,
+    r.trace_parent
 FROM unnest(
     :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[], :rows.5::text[], :rows.6::text[],
     :rows.7::text[], :rows.8::bytea[], :rows.9::bytea[], :rows.10::bool[], :rows.11::int8[], :rows.12::int8[],
     :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[], :rows.18::int8[],
-    :rows.19::int8[], :rows.20::int8[], :rows.21::int8[], :rows.22::int8[], :rows.23::int8[]
+    :rows.19::int8[], :rows.20::int8[], :rows.21::int8[], :rows.22::int8[], :rows.23::int8[],
+    :rows.24::text[]
 ) AS r (
     job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
     deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed,
-    failed, tolerated, skipped, cancelled
+    failed, tolerated, skipped, cancelled, trace_parent
 );
 
 -- name: insert_job_tag

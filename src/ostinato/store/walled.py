@@ -1,0 +1,61 @@
+"""The database as one tenant may see it: reads go through the wall, everything else to the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from ostinato.store import database
+
+T = TypeVar("T")
+
+
+class Whole(database.Database, Protocol):
+    """A database that can read on behalf of a tenant."""
+
+    async def read_as(self, tenant: str, script: Callable[[], database.Script[T]], *, snapshot: bool) -> T: ...
+
+
+class WalledDatabase:
+    """Writes are decided by the ledger of one tenant, and go the way of the engine."""
+
+    def __init__(self, whole: Whole, tenant: str) -> None:
+        self._whole = whole
+        self._tenant = tenant
+        self.dialect = whole.dialect
+        self.before_commit: Callable[[], None] | None = None
+        self.after_commit: Callable[[], None] | None = None
+
+    def now(self) -> int:
+        return self._whole.now()
+
+    async def open(self, *, migrate: bool) -> None:
+        await self._whole.open(migrate=migrate)
+
+    async def close(self) -> None:
+        """The whole is closed by whoever opened it."""
+
+    async def write(
+        self,
+        script: Callable[[], database.Script[T]],
+        *,
+        optimistic: bool = False,
+        brief: bool = False,
+        committed: Callable[[T], None] | None = None,
+    ) -> T:
+        return await self._whole.write(script, optimistic=optimistic, brief=brief, committed=committed)
+
+    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
+        return await self._whole.read_as(self._tenant, script, snapshot=snapshot)
+
+    def seen_by(self, tenant: str) -> database.Database:
+        return WalledDatabase(self._whole, tenant)
+
+    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
+        return await self._whole.changed(timeout, eager=eager)
+
+    def announce(self) -> None:
+        self._whole.announce()
+
+    async def settings(self) -> dict[str, Any]:
+        return await self._whole.settings()

@@ -1,0 +1,137 @@
+"""`ostinato dev` and `make run`: a server and a worker that start again when the program changes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+from ostinato import Ostinato
+from word import WORD
+
+app = Ostinato("postgresql://nobody@nowhere/never-used")
+
+@app.function
+async def speak():
+    return WORD
+"""
+DOCUMENT = {"tasks": [{"taskId": "a", "name": "speak"}]}
+
+
+@contextlib.contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}", "OSTINATO_URL": "postgresql://nobody@nowhere/never"}
+    command = [sys.executable, "-m", "ostinato.cli.main", "dev", *arguments, "--port", "0"]
+    with open(folder / "complaints", "w") as complaints:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=complaints
+        )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
+
+
+def address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    while line := process.stdout.readline():
+        if found := re.search(r"ready: (http://\S+:\d+), sqlite:///ostinato.db", line):
+            return found[1]
+    raise AssertionError("it did not start")
+
+
+def until(look: Callable[[], Any], seconds: float = 20) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := look():
+            return found
+        time.sleep(0.1)
+    raise AssertionError("it did not happen in time")
+
+
+def spoken(server: str) -> Any:
+    job_id = httpx2.post(f"{server}/v1/jobs", json=DOCUMENT).json()["jobId"]
+    until(lambda: httpx2.get(f"{server}/v1/jobs/{job_id}").json()["state"] == "completed")
+    return httpx2.get(f"{server}/v1/jobs/{job_id}/tasks/a").json()["output"]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "shop.py").write_text(PROGRAM)
+    (tmp_path / "word.py").write_text("WORD = 'one'")
+    return tmp_path
+
+
+@pytest.mark.parametrize("reference", ["shop.py", "shop:app"])
+def test_it_starts_again_when_a_file_changes(program: Path, reference: str) -> None:
+    with running(program, reference) as process:
+        assert spoken(address(process)) == "one"
+        (program / "word.py").write_text("WORD = 'another'")
+        assert spoken(address(process)) == "another"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+    assert (program / "ostinato.db").exists()
+    assert "word.py has changed" in (program / "complaints").read_text()
+
+
+def test_a_mistake_waits_for_its_cure(program: Path) -> None:
+    with running(program, "shop.py") as process:
+        address(process)
+        (program / "word.py").write_text("WORD = (")
+        until(lambda: "importing 'shop.py' failed" in (program / "complaints").read_text())
+        assert process.poll() is None
+        (program / "word.py").write_text("WORD = 'cured'")
+        assert spoken(address(process)) == "cured"
+
+
+def test_it_does_not_outlive_whoever_started_it(program: Path) -> None:
+    with running(program, "shop.py") as process:
+        server = address(process)
+        process.kill()
+
+        def gone() -> bool:
+            try:
+                return httpx2.get(f"{server}/healthz").status_code == 0
+            except httpx2.TransportError:
+                return True
+
+        until(gone)
+
+
+def test_make_run_has_something_to_look_at(tmp_path: Path) -> None:
+    recipe = re.search(r"^run:.*\n\t\$\(BIN\)/ostinato dev (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe is not None
+    arguments = [str(ROOT / word) if word.startswith("examples/") else word for word in recipe[1].split()]
+    with running(tmp_path, *arguments) as process:
+        server = address(process)
+
+        def states() -> dict[str, str] | None:
+            found = httpx2.get(f"{server}/v1/jobs").json()["jobs"]
+            told = {job["name"]: job["state"] for job in found}
+            return told if sorted(told.values()) == ["completed", "completed", "failed", "running"] else None
+
+        assert until(states) == {
+            "store-report": "completed",
+            "price-import": "completed",
+            "card-payment": "failed",
+            "order-approval": "running",
+        }
+        page = httpx2.get(server)
+        assert "price-import" in page.text
+        assert "<script" not in page.text
+        answer = httpx2.post(f"{server}/v1/jobs/demo-approval/signals/approval", json={"payload": True})
+        assert answer.json()["heard"] is True, answer.text
+    assert sorted(path.name.partition(".db")[0] for path in tmp_path.iterdir()) == ["complaints", "ostinato"]

@@ -44,8 +44,8 @@ def run(url: str, *arguments: str, code: int = 0) -> str:
 
 @contextlib.contextmanager
 def serving(url: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server as people start it, and its address."""
-    process = start(url, "server", "--port", "0", *arguments)
+    """A server as people start it, and its address. Nobody reads its log, so it should not say much."""
+    process = start(url, "server", "--port", "0", "--log-level", "warning", *arguments)
     assert process.stdout is not None
     try:
         line = process.stdout.readline()

@@ -234,6 +234,7 @@ def _lease(lease: rows.Lease, data: bytes, digest: str | None) -> wire.Lease:
         job_name=lease.job_name,
         request_id=lease.request_id,
         correlation_id=lease.correlation_id,
+        trace_parent=lease.trace_parent,
     )
 
 

@@ -118,6 +118,8 @@ class Ledger:
         """The task of a lease that its worker now gives up by reporting on it: nobody needs to be told to stop."""
         task = self.leased_task((lease.job_id, lease.task_id), lease.attempt, lease.token)
         task.token = None
+        if not lease.name:  # reported from elsewhere, with no more than it takes to prove the right to
+            lease.name, lease.ready_at, lease.started_at = task.name, task.ready_at, task.started_at
         return task
 
     def tasks_of(self, job_id: str) -> list[rows.Task]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ostinato import errors, functions, options, secrets, threads
+from ostinato import errors, functions, options, secrets, threads, tracing
 from ostinato.core import codec, commands, graph, rows
 from ostinato.engine import service, worker
 from ostinato.remote import link, reporter, wire
@@ -49,7 +49,7 @@ class RemoteEngine:
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._link = link.Link(server, key)
         self._reporter = reporter.Reporter(self._link, self._unknown)
-        self.worker = worker.Worker(registry, settings, self._reporter, self)
+        self.worker = worker.Worker(registry, settings, self._reporter, self, tracing.tracer())
         self._reporter.claimer = self.worker
         self._reporter.worker_id = self.worker.worker_id
         self._pulse = Pulse(self._link, self.worker.worker_id, settings.lease_seconds, self._unknown_from_thread)

@@ -280,4 +280,5 @@ def _lease(told: wire.Lease) -> rows.Lease:
         told.job_name,
         told.request_id,
         told.correlation_id,
+        trace_parent=told.trace_parent,
     )

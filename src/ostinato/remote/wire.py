@@ -132,6 +132,8 @@ class Lease(Answer):
     job_name: str
     request_id: str | None
     correlation_id: str
+    trace_parent: str | None
+    """The trace that the job belongs to, as a W3C `traceparent`."""
 
 
 class Claimed(Answer):

@@ -139,7 +139,7 @@ def test_server_and_worker_write_json_in_a_pipe(url: str, tmp_path: Path) -> Non
     worker = start(url, "worker", f"{tmp_path}/shop.py")
     assert worker.stdout is not None
     assert worker.stdout.readline().startswith("ready")
-    with serving(url) as (process, address):
+    with serving(url, "--log-level", "info") as (process, address):
         support.httpx2.post(f"{address}/v1/jobs", json={"tasks": [{"taskId": "a", "name": "hello"}]})
         assert worker.stdout.readline() == "done\n"
         process.send_signal(signal.SIGTERM)

@@ -14,6 +14,7 @@ import pytest
 from ostinato import audit
 from ostinato.api import access, desk, server
 from ostinato.api.http import work
+from ostinato.engine import engine
 from tests.api import support
 from tests.api.support import Site, ended, problem, submitted
 from tests.engine.support import PATIENCE, job, reaches, soon, sql, task, told, until
@@ -179,10 +180,19 @@ async def test_a_claim_waits_and_wakes_at_once(site: Site, tenant: str) -> None:
     assert (await hand.done("steps", again))["steps"] == {"sleep": None}
 
 
+async def engine_of(site: Site) -> engine.Engine:
+    """Whoever works for the tenant in the server."""
+    return (await site.server.tenants.client("default")).engine
+
+
+async def waits(site: Site) -> bool:
+    return (await engine_of(site)).polls.waiting == 1
+
+
 async def test_many_that_wait_cost_one_look(site: Site) -> None:
     hands = [await hired(site) for _ in range(5)]
     polls = [asyncio.create_task(hand.claim()) for hand in hands]
-    running = site.home.engine
+    running = await engine_of(site)
     await until(lambda: _is(running.polls.waiting == 5))
     looks = 0
     execute = running.store.execute
@@ -237,7 +247,7 @@ async def over_network(hand: Hand, listener: server.Listener) -> AsyncIterator[H
 
 async def test_who_hangs_up_holds_nothing(listening: tuple[Site, server.Listener]) -> None:
     site, listener = listening
-    polls = site.home.engine.polls
+    polls = (await engine_of(site)).polls
     async with over_network(await hired(site), listener) as hand:
         poll = asyncio.create_task(hand.claim(waitSeconds=20))
         await until(lambda: _is(polls.waiting == 1))
@@ -252,7 +262,7 @@ async def test_a_stop_answers_who_waits(listening: tuple[Site, server.Listener])
     site, listener = listening
     async with over_network(await hired(site), listener) as hand:
         poll = asyncio.create_task(hand.claim(waitSeconds=20))
-        await until(lambda: _is(site.home.engine.polls.waiting == 1))
+        await until(lambda: waits(site))
         started = time.monotonic()
         await listener.stop()
         assert await soon(poll) == []
@@ -265,7 +275,7 @@ async def test_a_revoked_key_waits_no_longer(site: Site, monkeypatch: pytest.Mon
     key = await site.key("tasks:work")
     hand = await hired(site, key=key)
     poll = asyncio.create_task(hand.claim(waitSeconds=20))
-    await until(lambda: _is(site.home.engine.polls.waiting == 1))
+    await until(lambda: waits(site))
     await site.home.engine.store.revoke_key("default", key.split("_")[1])
     assert await soon(poll) == []
     made = await site.home.submit(support.ONE)
@@ -429,7 +439,7 @@ async def test_servers_are_equals(site: Site, url: str) -> None:
         here = await hired(site, key=key)
         there = Hand(second.client(key), here.worker_id)
         poll = asyncio.create_task(there.take())
-        await until(lambda: _is(second.home.engine.polls.waiting == 1))
+        await until(lambda: waits(second))
         started = time.monotonic()
         made = await site.home.submit(support.ONE)
         lease = await soon(poll)

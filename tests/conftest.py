@@ -1,12 +1,17 @@
 """Fixtures for all tests: real databases, both of them, always."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from devtools import postgres as pg
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Run in the background of a script: the programs that tests start would never hear of a Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import random
+import secrets
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -156,10 +157,10 @@ class Desk:
 
     async def _let_go(self, client: app.Ostinato, worker_id: str, done: Sequence[str], claims: Sequence[str]) -> None:
         """Forget claims that were reported whole, and take back what those got whose answer was lost."""
-        tokens = [token for token in done if token.startswith(f"{worker_id}.")]
+        tokens = [token for token in done if token.startswith(f"{worker_id}/")]
         batch: list[commands.Command] = []
         if claims:
-            lost = tuple(f"{worker_id}.{claim_id}." for claim_id in claims)
+            lost = tuple(f"{worker_id}/{claim_id}/" for claim_id in claims)
             failure = commands.make_failure("ClaimLost", "the answer to the claim of this attempt was lost")
             for lease in await client.engine.store.leases_of_worker(client.tenant, worker_id):
                 if lease.token.startswith(lost):
@@ -187,13 +188,13 @@ def claim_of(about: About, body: wire.Claim) -> commands.Claim:
     claim_id = body.claim_id or uuid_utils.uuid4().hex
     return commands.Claim(
         body.worker_id,
-        f"{body.worker_id}.{claim_id}.{random.getrandbits(64):016x}",
+        f"{body.worker_id}/{claim_id}/{secrets.token_hex(16)}",
         policies,
         frozenset(queues),
         body.limit,
         {name: count for name, count in body.ahead.items() if name in policies},
         idle=body.idle,
-        done=[token for token in body.done if token.startswith(f"{body.worker_id}.")],
+        done=[token for token in body.done if token.startswith(f"{body.worker_id}/")],
     )
 
 
@@ -203,8 +204,14 @@ async def leases_of(running: engine.Engine, leases: Sequence[rows.Lease]) -> lis
     room = ANSWER_BYTES
     for lease in leases:
         data, digest = lease.input, None
-        if data[:1] == b"\x00":
+        try:
+            codec.check_open(data)
             whole = await running.read_payload(lease.job_id, data)
+        except errors.DecryptionFailed as error:  # the trouble of this task, not of those that were claimed with it
+            failure = commands.make_failure(type(error).__name__, str(error))
+            running.committer.post(commands.Fail(lease, failure, retryable=False))
+            continue
+        if whole is not data:
             if told and len(whole) > room:
                 data, digest = b"null", data[1:].hex()
             else:
@@ -243,7 +250,7 @@ def _lease(lease: rows.Lease, data: bytes, digest: str | None) -> wire.Lease:
 
 def lease_of(held: wire.Held, *, reentered: bool = False) -> rows.Lease:
     """As much of a lease as it takes to prove that a worker may report on it."""
-    if not held.token.startswith(f"{held.worker_id}."):
+    if not held.token.startswith(f"{held.worker_id}/"):  # no id has a slash, so that none is the start of another
         raise errors.LeaseLost("this token was given to another worker", jobId=held.job_id, taskId=held.task_id)
     return rows.Lease(
         held.job_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import ipaddress
 import itertools
@@ -15,9 +16,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ostinato import errors
 from ostinato.api import access, settings
 
+BODY_SECONDS = 60.0
 READS = ("GET", "HEAD", "OPTIONS")
 _NAMES_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string, also one that does not end: it is looked at once, and nothing in it is ever tried again."""
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
@@ -66,7 +69,8 @@ class Limits:
         """A browser says whose page is writing; other programs say nothing."""
         for origin in headers.getlist("origin"):
             lowered = origin.lower()
-            same = urlsplit(lowered).netloc == headers.get("host", "").lower() and lowered.startswith("http")
+            parts = urlsplit(lowered)
+            same = parts.netloc == headers.get("host", "").lower() and parts.scheme in ("http", "https")
             if not same and lowered not in self._origins:
                 raise errors.OriginNotAllowed()
 
@@ -82,7 +86,11 @@ class Bodies:
         if scope["type"] != "http" or not _has_body(scope):
             await self._app(scope, receive, send)
             return
-        body = await _whole(receive)
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _whole(receive)
+        except TimeoutError:
+            raise errors.RequestRefused(f"the body was not there after {BODY_SECONDS:g} s") from None
         if body:
             kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":

@@ -13,9 +13,9 @@ from ostinato.core.retry import LONGEST, Retry
 from ostinato.store import lists
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
-Text = Annotated[str, msgspec.Meta(max_length=1024)]
+Text = Annotated[str, msgspec.Meta(max_length=1024, pattern=r"^[^\x00]*$")]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
-Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN)]
+Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN + r"(?!\n)")]  # in Python, `$` also stands before a last newline
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=LONGEST)]
 
 

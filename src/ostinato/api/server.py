@@ -27,6 +27,7 @@ from ostinato.api import (
     routing,
     settings,
     tenants,
+    wire,
 )
 from ostinato.api.graphql import app as graphql
 from ostinato.api.http import audit_log, dead_letters, fleet, front, health, jobs, stream, tasks, work
@@ -135,7 +136,7 @@ class Listener:
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 server,
-                http="httptools",
+                http=wire.CarefulProtocol,
                 ws="websockets-sansio",
                 loop="none",
                 lifespan="off",

@@ -83,6 +83,12 @@ def seal_key_id(stored: bytes) -> str:
     return stored[1 : 1 + KEY_ID_BYTES].rstrip(b"\0").decode("ascii", "replace")
 
 
+def check_open(data: bytes) -> None:
+    """Raise DecryptionFailed for a payload that is still sealed where it should have been opened."""
+    if data[:1] == SEAL_MARK:
+        raise cannot_open(data)
+
+
 def cannot_open(stored: bytes) -> errors.DecryptionFailed:
     key_id = seal_key_id(stored)
     if not key_id:

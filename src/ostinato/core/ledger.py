@@ -176,12 +176,14 @@ class Ledger:
 
     def set_timer(self, timer: rows.Timer) -> None:
         key = (timer.job_id, timer.task_id)
+        self.timers.pop(key, None)
         self.new_timers[key] = timer
         if timer.kind == "wait":
             self.waiters.setdefault((timer.job_id, timer.name), []).append(timer)
         self.dropped_timers.discard(key)
 
     def drop_timer(self, key: rows.TaskKey) -> None:
+        self.timers.pop(key, None)
         self.new_timers.pop(key, None)
         self.dropped_timers.add(key)
 

@@ -33,9 +33,10 @@ TASK_MOVES: Final[dict[str, frozenset[str]]] = {
 
 JOB_MOVES: Final[dict[str, frozenset[str]]] = {
     RUNNING: frozenset({COMPLETED, FAILED, CANCELLED, TIMED_OUT}),
-    FAILED: frozenset({RUNNING, COMPLETED}),
-    CANCELLED: frozenset({RUNNING, COMPLETED}),
-    TIMED_OUT: frozenset({RUNNING, COMPLETED}),
+    # (A job that is taken up again may end again in the same transaction, in any way.)
+    FAILED: frozenset({RUNNING, COMPLETED, CANCELLED, TIMED_OUT}),
+    CANCELLED: frozenset({RUNNING, COMPLETED, FAILED, TIMED_OUT}),
+    TIMED_OUT: frozenset({RUNNING, COMPLETED, FAILED, CANCELLED}),
     COMPLETED: frozenset(),
 }
 

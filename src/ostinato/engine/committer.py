@@ -47,7 +47,7 @@ class Claimer(Protocol):
     def next_claim(self) -> commands.Claim | None: ...
     def claim_failed(self, claim: commands.Claim) -> None: ...
     def reported(self, reports: list[Report]) -> None: ...
-    def deliver(self, leases: list[rows.Lease]) -> None: ...
+    def deliver(self, leases: list[rows.Lease], more: bool = False, /) -> None: ...
 
 
 class Committer:
@@ -195,6 +195,7 @@ class Committer:
             self._reports = reports + self._reports
             if claimer is not None and claim is not None:
                 claimer.claim_failed(claim)
+                self._claim_wanted = True  # nobody says again that there is something
             for _, future in waiting:
                 if not future.done():
                     future.set_exception(error)
@@ -203,7 +204,7 @@ class Committer:
         if self.claimer is not None:
             self.claimer.reported(recorded)
         if claimer is not None:
-            claimer.deliver(outcome.leases)
+            claimer.deliver(outcome.leases, outcome.more_queued)
         self._on_commit(outcome)
         if self._observers:
             seconds = time.perf_counter() - began
@@ -252,6 +253,7 @@ class Committer:
                 answers += outcome.answers
         if claim is not None and claimer is not None:
             claimer.claim_failed(claim)
+            self.claim_again()
         return store.Outcome(
             answers,
             [],

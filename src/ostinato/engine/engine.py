@@ -18,6 +18,8 @@ from ostinato.engine import bell, committer, maintenance, observing, polls, puls
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
+DOUBT_SECONDS = 120.0
+"""How long a statement that nobody waits for any more may still take effect."""
 ENDED_LATELY = 10_000
 FEW = 20
 
@@ -369,12 +371,16 @@ class Engine:
                 for lease in leases
                 if lease.token in doubtful
             ]
-            batch.append(commands.DropLeases(holder.worker_id, doubtful))
+            found = {lease.token for lease in leases} & doubtful.keys()
+            batch.append(commands.DropLeases(holder.worker_id, sorted(found)))
             self._committed(self.tenant, await self.store.execute(self.tenant, batch))
         except errors.DatabaseError:
-            for token in doubtful:
-                holder.doubt(token)
+            for token, since in doubtful.items():
+                holder.doubt(token, since)
             raise
+        for token, since in doubtful.items():
+            if token not in found and time.monotonic() - since < DOUBT_SECONDS:
+                holder.doubt(token, since)  # the database may be at it still, though it can no longer tell us
 
 
 class _Ended(NamedTuple):

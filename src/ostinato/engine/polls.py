@@ -20,12 +20,14 @@ GONE = "the worker went away before it was told"
 
 
 class _Poll:
-    __slots__ = ("answer", "claim", "kind", "last_look")
+    __slots__ = ("answer", "claim", "kind", "last_look", "looked")
 
     def __init__(self, claim: commands.Claim) -> None:
         self.claim = claim
         self.kind: Kind = (frozenset(claim.functions), claim.queues)
         self.answer: asyncio.Future[list[rows.Lease]] = asyncio.get_running_loop().create_future()
+        self.looked = -1
+        """What the committer had heard of when this one looked: it need not look again before there is news."""
         self.last_look = False
         """Its time is up: what is being looked for now is all that it gets."""
 
@@ -73,7 +75,8 @@ class Polls:
     def next_claim(self) -> commands.Claim | None:
         news = self._committer.news
         for token, poll in list(self._waiting.items()):
-            if self._found_empty.get(poll.kind) != news:
+            if news not in (self._found_empty.get(poll.kind), poll.looked):
+                poll.looked = news
                 del self._waiting[token]
                 if len(self._found_empty) >= MOST_KINDS:
                     self._found_empty.clear()
@@ -96,12 +99,12 @@ class Polls:
     def reported(self, reports: list[committer.Report]) -> None:
         """Whoever reports has waited for the answer."""
 
-    def deliver(self, leases: list[rows.Lease]) -> None:
+    def deliver(self, leases: list[rows.Lease], more: bool = False, /) -> None:
         poll, self._current = self._current, None
         if poll is None:
             return  # it was told that its claim failed
-        if leases and len(leases) >= poll.claim.slots:
-            self._found_empty.pop(poll.kind, None)  # there may be more
+        if more or (leases and len(leases) >= poll.claim.slots):
+            self._found_empty.pop(poll.kind, None)  # there is more, or may be: for others, who can take what it cannot
         if poll.answer.done():
             self.hand_back(leases)
         elif leases or poll.claim.passed_over or poll.last_look:

@@ -87,10 +87,12 @@ class Worker:
         self._stopping = False
         self._last_claim: commands.Claim | None = None
         self._claimed_at = 0.0
+        self._ended_at = time.monotonic()
         self._policies: dict[str, rows.FunctionPolicy] = {}
         self._unreported: dict[str, int] = {}
         self._done_tokens: list[str] = []
-        self._doubtful: list[str] = []
+        self._doubtful: dict[str, float] = {}
+        """Tokens of claims that may have been recorded, and since when that is not known."""
         self._queues = frozenset(settings.queues)
 
     # --- claiming --------------------------------------------------------------------------------------------
@@ -106,7 +108,8 @@ class Worker:
             if not alone:
                 return None
         slots = max(self._options.concurrency - held, 0)
-        allowed = {name: pace.ahead(self._options) for name, pace in self._paces.items()}
+        stuck = slots == 0 and time.monotonic() - self._ended_at > STALE_SECONDS
+        allowed = {} if stuck else {name: pace.ahead(self._options) for name, pace in self._paces.items()}
         most = self._options.concurrency + max(allowed.values(), default=0)
         room = most - held
         # Few and often would cost a transaction each: wait until a good part of the room is free.
@@ -127,12 +130,12 @@ class Worker:
         self._done_tokens += claim.done
         self.doubt(claim.token)
 
-    def doubt(self, token: str) -> None:
-        self._doubtful.append(token)
+    def doubt(self, token: str, since: float | None = None) -> None:
+        self._doubtful.setdefault(token, since or time.monotonic())
 
-    def take_doubtful(self) -> list[str]:
+    def take_doubtful(self) -> dict[str, float]:
         """Tokens of claims that may have been recorded without an answer."""
-        doubtful, self._doubtful = self._doubtful, []
+        doubtful, self._doubtful = self._doubtful, {}
         return doubtful
 
     def reported(self, reports: list[committer.Report]) -> None:
@@ -147,7 +150,7 @@ class Worker:
         elif self._unreported.pop(token, None) is not None:
             self._done_tokens.append(token)
 
-    def deliver(self, leases: list[rows.Lease]) -> None:
+    def deliver(self, leases: list[rows.Lease], more: bool = False, /) -> None:
         if leases:
             now = time.monotonic()
             self._unreported[leases[0].token] = len(leases)
@@ -244,6 +247,7 @@ class Worker:
         if pace is None:
             pace = self._paces[lease.name] = _Pace()
         pace.note(time.perf_counter() - started)
+        self._ended_at = time.monotonic()
         if report is None:
             self._settle(lease.token)
         else:

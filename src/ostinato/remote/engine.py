@@ -88,7 +88,7 @@ class RemoteEngine:
         with contextlib.suppress(errors.OstinatoError):  # if this fails, the leases run out by themselves
             done, _ = self.worker.settled_tokens()
             done = [*self._reporter.done, *done]
-            leave = wire.Leave(self.worker.worker_id, done=done, claims=self.worker.take_doubtful())
+            leave = wire.Leave(self.worker.worker_id, done=done, claims=list(self.worker.take_doubtful()))
             await self._link.call("/v1/work/leave", leave, wire.Left)
         await self._link.close()
 
@@ -146,11 +146,11 @@ class RemoteEngine:
             return
         tasks = [wire.HeldTask(lease.job_id, lease.task_id, lease.token) for lease in held]
         try:
-            beat = wire.Heartbeat(self.worker.worker_id, tasks=tasks, claims=doubtful)
+            beat = wire.Heartbeat(self.worker.worker_id, tasks=tasks, claims=list(doubtful))
             heard = await self._link.call("/v1/work/heartbeat", beat, wire.Heard)
         except errors.OstinatoError as error:
-            for token in doubtful:
-                self.worker.doubt(token)
+            for token, since in doubtful.items():
+                self.worker.doubt(token, since)
             if isinstance(error, errors.WorkerNotFound):
                 self._unknown()
             elif not isinstance(error, link.TROUBLE):

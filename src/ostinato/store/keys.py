@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -17,6 +18,7 @@ PREFIX = "ost"
 USE_NOTED_EVERY = 60_000_000
 """Microseconds: reading with a key must not cost a write each time."""
 _NO_SECRET = bytes(32)
+_TEXT = re.compile(rf"{PREFIX}_([0-9a-f]{{16}})_([0-9a-f]{{64}})")
 
 
 class Key(NamedTuple):
@@ -120,9 +122,8 @@ class Keys:
 
 def split(text: str) -> tuple[str, str] | None:
     """(key id, secret) of the text of a key; None if it is not one."""
-    prefix, _, rest = text.partition("_")
-    key_id, _, secret = rest.partition("_")
-    return (key_id, secret) if prefix == PREFIX and key_id and secret else None
+    found = _TEXT.fullmatch(text)
+    return None if found is None else (found[1], found[2])
 
 
 def matches(key: Key | None, secret: str) -> bool:

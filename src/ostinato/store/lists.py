@@ -12,6 +12,9 @@ from ostinato.core import codec, cursors, filters, rows, states
 from ostinato.store import database, reads
 from ostinato.store.database import fetch
 
+AT_ONCE = 10
+PAGE_BYTES = 1024 * 1024
+"""A page of what may be large ends early when it has become so: its cursor says where to go on."""
 KEYS = 10_000
 """Keys are small, so that more of them fit into a page."""
 
@@ -133,9 +136,16 @@ def _dead_letters(
     tenant: str, wanted: filters.DeadLetterFilter, place: filters.LetterPlace, most: int
 ) -> database.Script[filters.Page[DeadLetter]]:
     keys, cursor = yield from _letter_places(tenant, wanted, place, most)
-    order = {key[1:]: index for index, key in enumerate(keys)}
-    letters = yield from _read_letters(tenant, list(order))
-    letters.sort(key=lambda letter: order[letter.job_id, letter.task_id])
+    letters: list[DeadLetter] = []
+    size = 0
+    for start in range(0, len(keys), AT_ONCE):
+        part = keys[start : start + AT_ONCE]
+        order = {key[1:]: index for index, key in enumerate(part)}
+        found = yield from _read_letters(tenant, list(order))
+        letters += sorted(found, key=lambda letter: order[letter.job_id, letter.task_id])
+        size += sum(len(codec.encode_own([letter.input, letter.error])) for letter in found)
+        if size > PAGE_BYTES and start + AT_ONCE < len(keys):
+            return filters.Page(letters, cursors.write(part[-1]))
     return filters.Page(letters, cursor)
 
 

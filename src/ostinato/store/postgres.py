@@ -54,7 +54,7 @@ SETTINGS = {
     "enable_mergejoin": "off",
     "enable_memoize": "off",
     "plan_cache_mode": "force_generic_plan",
-    "idle_in_transaction_session_timeout": "60000",
+    "idle_in_transaction_session_timeout": "10000",
 }
 
 _STATE, _READY_AT = 11, 22
@@ -114,8 +114,8 @@ class PostgresDatabase:
             async with self._connection("writer") as connection:
                 await self._migrate(connection, migrate)
                 await self._calibrate(connection)
-            async with self._connection("listener") as connection:
-                await connection.add_listener(CHANNEL, self._heard)
+            async with self._connection("listener"):
+                pass
         except BaseException:
             await self.close()
             raise
@@ -220,8 +220,8 @@ class PostgresDatabase:
     async def changed(self, timeout: float, *, eager: bool = False) -> bool:
         try:
             if "listener" not in self._connections or self._connections["listener"].is_closed():
-                async with self._connection("listener") as connection:
-                    await connection.add_listener(CHANNEL, self._heard)
+                async with self._connection("listener"):
+                    pass
             async with asyncio.timeout(timeout):
                 await self._change.wait()
         except TimeoutError:
@@ -263,6 +263,9 @@ class PostgresDatabase:
                 connection = self._connections.get(role)
                 if connection is None or connection.is_closed():
                     connection = self._connections[role] = await self._connect(role)
+                    if role == "listener":  # whoever made the connection, it listens; something may have been missed
+                        await connection.add_listener(CHANNEL, self._heard)
+                        self._change.set()
                 yield connection
             except UnicodeEncodeError:
                 raise errors.InvalidInput("the text has a lone surrogate, which is not valid Unicode") from None

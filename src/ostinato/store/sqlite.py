@@ -93,8 +93,11 @@ class SqliteDatabase:
                 committed(result)
             return result
 
-        if brief and self._commit_seconds < QUICK_COMMIT and self._writer.idle and _begin(self._writer.connection):
-            return work(self._writer, begun=True)
+        if brief and self._commit_seconds < QUICK_COMMIT and self._writer.idle:
+            with _typed_errors():
+                begun = _begin(self._writer.connection)
+            if begun:
+                return work(self._writer, begun=True)
         return await self._writer.call(work)
 
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:

@@ -23,6 +23,8 @@ from ostinato import errors
 MOST_TOKENS = 2_000
 MOST_DEPTH = 10
 MOST_ALIASES = 15
+MOST_FIELDS = 200
+"""The rules of the language compare fields with each other: that must stay quick."""
 MOST_COST = 1_000
 
 
@@ -41,12 +43,16 @@ def read(_: Any, data: dict[str, Any]) -> DocumentNode:
             raise QueryTooLarge(f"the query has more than {MOST_TOKENS:,} tokens", limit=MOST_TOKENS) from None
         raise
     shape = _Shape(document)
-    for operation in document.definitions:
-        if isinstance(operation, OperationDefinitionNode):
-            if shape.depth(operation.selection_set) > MOST_DEPTH:
-                raise QueryTooLarge(f"the query is nested deeper than {MOST_DEPTH} levels", limit=MOST_DEPTH)
-            if shape.aliases(operation.selection_set) > MOST_ALIASES:
-                raise QueryTooLarge(f"the query has more than {MOST_ALIASES} aliases", limit=MOST_ALIASES)
+    operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+    if len(operations) > 1:  # what one of them costs could hide behind the variables of another
+        raise QueryTooLarge("the document has several operations: send one at a time", limit=1)
+    if _fields(document) > MOST_FIELDS:
+        raise QueryTooLarge(f"the query has more than {MOST_FIELDS} fields", limit=MOST_FIELDS)
+    for operation in operations:
+        if shape.depth(operation.selection_set) > MOST_DEPTH:
+            raise QueryTooLarge(f"the query is nested deeper than {MOST_DEPTH} levels", limit=MOST_DEPTH)
+        if shape.aliases(operation.selection_set) > MOST_ALIASES:
+            raise QueryTooLarge(f"the query has more than {MOST_ALIASES} aliases", limit=MOST_ALIASES)
     return document
 
 
@@ -104,6 +110,12 @@ class _Shape:
             if fragment is not None:
                 self._known[key] = getattr(self, what)(fragment.selection_set)
         return self._known[key]
+
+
+def _fields(node: Any) -> int:
+    """How many fields are written in a document, whether they are used or not."""
+    below = getattr(node, "definitions", None) or _selections(getattr(node, "selection_set", None))
+    return isinstance(node, FieldNode) + sum(map(_fields, below))
 
 
 def _selections(selected: SelectionSetNode | None) -> Iterator[Any]:

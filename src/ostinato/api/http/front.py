@@ -30,8 +30,8 @@ PAGE = """<!doctype html>
 <h1>Ostinato</h1>
 <p>This is the server of Ostinato, durable jobs of tasks. It speaks HTTP under <code>/v1</code>:
 <a href="/v1/openapi.json">/v1/openapi.json</a> describes all of it; GraphQL is at <code>/graphql</code>, live
-events are under <code>/v1/stream</code> and <code>/v1/events/stream</code>. <a href="/readyz">/readyz</a> says whether it can
-work.</p>
+events are under <code>/v1/stream</code> and <code>/v1/events/stream</code>. <a href="/readyz">/readyz</a> says whether
+it can work.</p>
 {body}
 </body>
 </html>

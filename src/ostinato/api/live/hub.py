@@ -54,7 +54,8 @@ class Hub:
         try:
             if wanted.job_id is not None:
                 await self.engine.store.job(tenant, wanted.job_id)
-            made.position = stream.read_cursor(await self.engine.store.feed_end() if cursor is None else cursor)
+            end = stream.read_cursor(await self.engine.store.feed_end())
+            made.position = end if cursor is None else min(stream.read_cursor(cursor), end)
         except BaseException:
             self.leave(made)
             raise

@@ -70,8 +70,10 @@ def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSp
             book.make_pending(task)
 
 
-def stand_on(book: ledger.Ledger, task: rows.Task, dependencies: Sequence[rows.Task]) -> None:
-    """Count off the dependencies that are already settled, or skip the task where its policy says so."""
+def stand_on(book: ledger.Ledger, task: rows.Task, dependencies: Sequence[rows.Task], *, tell: bool = True) -> None:
+    """Count off the dependencies that are already settled, or skip the task where its policy says so.
+
+    Without `tell`, its dependants have counted it before, and are not told again."""
     for dependency in dependencies:
         outcome = outcome_of(dependency)
         if outcome == "ok" or (outcome == "failed" and task.policy == "run"):
@@ -80,7 +82,8 @@ def stand_on(book: ledger.Ledger, task: rows.Task, dependencies: Sequence[rows.T
             task.skipped_by_dependency = True
             data = codec.encode_own({"dependency": dependency.task_id})
             book.move(task, states.SKIPPED, events.TASK_SKIPPED, data)
-            book.fail_dependants(task)
+            if tell:
+                book.fail_dependants(task)
 
 
 def outcome_of(task: rows.Task) -> str:
@@ -173,6 +176,7 @@ def stand_again(book: ledger.Ledger, task: rows.Task, rerun: frozenset[rows.Task
     settled = [
         book.tasks[(task.job_id, d)] for d in book.dependencies.get(task.key, ()) if (task.job_id, d) not in rerun
     ]
+    was_open = outcome_of(task) == "open"
     satisfied = sum(outcome_of(d) == "ok" or (outcome_of(d) == "failed" and task.policy == "run") for d in settled)
     task.finished_at = None
     if satisfied == task.dependencies:
@@ -183,7 +187,7 @@ def stand_again(book: ledger.Ledger, task: rows.Task, rerun: frozenset[rows.Task
         book.move(task, states.BLOCKED, events.TASK_BLOCKED)
     book.changed_tasks[task.key] = task
     task.open_dependencies = task.dependencies
-    stand_on(book, task, settled)
+    stand_on(book, task, settled, tell=was_open)
 
 
 def reopen_descendants(book: ledger.Ledger, tasks: Sequence[rows.Task]) -> None:

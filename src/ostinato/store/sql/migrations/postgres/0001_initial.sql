@@ -220,9 +220,9 @@ EXECUTE FUNCTION ostinato_refuse('this move of a task is not legal');
 CREATE TRIGGER job_move BEFORE UPDATE OF state ON job FOR EACH ROW
 WHEN (OLD.state <> NEW.state AND NOT CASE OLD.state
     WHEN 'running' THEN NEW.state IN ('completed', 'failed', 'cancelled', 'timed_out')
-    WHEN 'failed' THEN NEW.state IN ('running', 'completed')
-    WHEN 'cancelled' THEN NEW.state IN ('running', 'completed')
-    WHEN 'timed_out' THEN NEW.state IN ('running', 'completed')
+    WHEN 'failed' THEN NEW.state IN ('running', 'completed', 'cancelled', 'timed_out')
+    WHEN 'cancelled' THEN NEW.state IN ('running', 'completed', 'failed', 'timed_out')
+    WHEN 'timed_out' THEN NEW.state IN ('running', 'completed', 'failed', 'cancelled')
     ELSE false END)
 EXECUTE FUNCTION ostinato_refuse('this move of a job is not legal');
 

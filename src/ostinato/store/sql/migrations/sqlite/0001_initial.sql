@@ -213,9 +213,12 @@ CREATE TRIGGER job_move BEFORE UPDATE OF state ON job
 WHEN OLD.state <> NEW.state AND NOT CASE OLD.state
     WHEN 'running' THEN (
         NEW.state = 'completed' OR NEW.state = 'failed' OR NEW.state = 'cancelled' OR NEW.state = 'timed_out')
-    WHEN 'failed' THEN (NEW.state = 'completed' OR NEW.state = 'running')
-    WHEN 'cancelled' THEN (NEW.state = 'completed' OR NEW.state = 'running')
-    WHEN 'timed_out' THEN (NEW.state = 'completed' OR NEW.state = 'running')
+    WHEN 'failed' THEN (
+        NEW.state = 'completed' OR NEW.state = 'running' OR NEW.state = 'cancelled' OR NEW.state = 'timed_out')
+    WHEN 'cancelled' THEN (
+        NEW.state = 'completed' OR NEW.state = 'running' OR NEW.state = 'failed' OR NEW.state = 'timed_out')
+    WHEN 'timed_out' THEN (
+        NEW.state = 'completed' OR NEW.state = 'running' OR NEW.state = 'failed' OR NEW.state = 'cancelled')
     ELSE 0 END
 BEGIN
     SELECT RAISE(ABORT, 'ostinato: this move of a job is not legal');

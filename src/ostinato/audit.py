@@ -193,7 +193,8 @@ def _place_problems(snapshot: _Snapshot, task: rows.Task) -> Iterator[Found]:
     if queued != (task.state == states.PENDING):
         yield "I2", task.task_id, f"it is {task.state} and {'in' if queued else 'not in'} the queue"
     if task.state == states.PROCESSING and task.task_id not in snapshot.leased.get(task.token or "", ()):
-        yield "I2", task.task_id, "it is processing and no worker's claim covers it"
+        by = f"attempt {task.attempt}, worker {task.worker}, claim {task.token}"
+        yield "I2", task.task_id, f"it is processing and no worker's claim covers it ({by})"
     if (task.task_id in snapshot.timers) != (task.state == states.WAITING):
         yield (
             "I2",

@@ -168,7 +168,8 @@ class Desk:
                     tokens.append(lease.token)
         if tokens:
             batch.append(commands.DropLeases(worker_id, tokens))
-        await asyncio.gather(*[client.engine.execute(command) for command in batch])
+        if batch:  # in one transaction: a claim is forgotten only together with what it held
+            await client.engine.execute_together(batch)
 
 
 def _check_owner(about: About, who: access.Principal, worker_id: str) -> None:

@@ -199,6 +199,10 @@ class Engine:
     async def execute(self, command: commands.Command) -> Any:
         return await self.committer.execute(command)
 
+    async def execute_together(self, batch: Sequence[commands.Command]) -> None:
+        """Carry out commands in a transaction of their own."""
+        self._committed(self.tenant, await self.store.execute(self.tenant, batch))
+
     async def read_steps(self, key: rows.TaskKey) -> dict[str, bytes]:
         return {name: output for name, output, _ in await self.store.steps(self.tenant, *key)}
 

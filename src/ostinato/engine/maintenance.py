@@ -56,9 +56,8 @@ class Reaper(service.Service):
     async def run_once(self) -> float:
         for tenant, worker_id in await self._store.dead_workers():
             leases = await self._store.leases_of_worker(tenant, worker_id)
-            await self._expire(tenant, leases)
             tokens = sorted({lease.token for lease in leases})
-            await self._store.execute(tenant, [commands.DropLeases(worker_id, tokens)])
+            await self._expire(tenant, leases, commands.DropLeases(worker_id, tokens))
             await self._store.forget_worker(tenant, worker_id)
         if time.monotonic() - self._swept_at >= self._sweep_seconds:
             await self.sweep()
@@ -71,8 +70,10 @@ class Reaper(service.Service):
         for tenant, leases in _by_tenant(orphans):
             await self._expire(tenant, leases)
 
-    async def _expire(self, tenant: str, leases: Sequence[fleet.LostLease]) -> None:
-        batch = [commands.Expire(x.job_id, x.task_id, x.token, _why(x)) for x in leases]
+    async def _expire(self, tenant: str, leases: Sequence[fleet.LostLease], *after: commands.Command) -> None:
+        """All of it in one transaction: a claim is forgotten only together with what it held."""
+        batch: list[commands.Command] = [commands.Expire(x.job_id, x.task_id, x.token, _why(x)) for x in leases]
+        batch += after
         outcome = await self._store.execute(tenant, batch)
         self._committed(tenant, outcome)
         self._observers.lost(tenant, outcome.answers.count(True))

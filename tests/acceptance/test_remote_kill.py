@@ -59,8 +59,8 @@ async def serving(port: int) -> None:
 
 @pytest.mark.xfail(
     strict=False,
-    reason="about once in fifteen runs on a busy machine, after the server was killed, a task is left processing under a "
-    "claim whose lease row is gone: the audit sees it, and the cause is not known yet",
+    reason="about once in fifteen runs on a busy machine, after the server was killed, a task is left processing under "
+    "a claim whose lease row is gone: the audit sees it, and the cause is not known yet",
 )
 async def test_killed_servers_and_workers_lose_nothing(url: str, tmp_path: Path) -> None:
     effects, key_file, port = tmp_path / "effects", tmp_path / "key", free_port()

@@ -45,10 +45,10 @@ class Services(Protocol):
     secrets: secrets.SecretSource
 
     async def execute(self, command: commands.Command, /) -> Any: ...
-    async def read_steps(self, key: rows.TaskKey, /) -> dict[str, bytes]: ...
-    async def read_outputs(self, key: rows.TaskKey, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
-    def read_outputs_now(self, key: rows.TaskKey, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
-    async def read_payload(self, job_id: str, stored: bytes, /) -> bytes: ...
+    async def read_steps(self, lease: rows.Lease, /) -> dict[str, bytes]: ...
+    async def read_outputs(self, lease: rows.Lease, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
+    def read_outputs_now(self, lease: rows.Lease, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
+    async def read_payload(self, lease: rows.Lease, stored: bytes, /) -> bytes: ...
     async def prepare_tasks(self, documents: Sequence[Any], /) -> tuple[list[graph.TaskSpec], list[bytes]]: ...
 
 
@@ -68,19 +68,19 @@ class DependencyOutputs(Mapping[str, Any]):
     async def load(self, *task_ids: str) -> dict[str, Any]:
         """Read the named outputs, or all of them."""
         if not self._complete:
-            found = await self._services.read_outputs(self._lease.key, list(task_ids) or None)
+            found = await self._services.read_outputs(self._lease, list(task_ids) or None)
             self._known |= found
             self._complete = not task_ids
         return {task_id: self._known[task_id] for task_id in task_ids} if task_ids else dict(self._known)
 
     def __getitem__(self, task_id: str) -> Any:
         if task_id not in self._known and not self._complete:
-            self._known |= self._services.read_outputs_now(self._lease.key, [task_id])
+            self._known |= self._services.read_outputs_now(self._lease, [task_id])
         return self._known[task_id]
 
     def __iter__(self) -> Iterator[str]:
         if not self._complete:
-            self._known = self._services.read_outputs_now(self._lease.key, None)
+            self._known = self._services.read_outputs_now(self._lease, None)
             self._complete = True
         return iter(self._known)
 
@@ -192,7 +192,7 @@ class Context:
             raise errors.SignalTimeout(f"the signal {name!r} did not arrive in time")
         if "blob" in outcome:
             return codec.decode(
-                await self._services.read_payload(self.job_id, b"\x00" + bytes.fromhex(outcome["blob"]))
+                await self._services.read_payload(self._lease, b"\x00" + bytes.fromhex(outcome["blob"]))
             )
         return outcome["value"]
 
@@ -239,7 +239,7 @@ class Context:
     async def prepare(self, reads_outputs: bool) -> None:
         """Read what the function will want at once; the worker calls this before the function."""
         lease = self._lease
-        data = await self._services.read_payload(lease.job_id, lease.input)
+        data = await self._services.read_payload(lease, lease.input)
         self._input = codec.decode(data)
         if secrets.mentioned(data):
             self.redactor = secrets.Redactor()
@@ -261,7 +261,7 @@ class Context:
 
     async def _recorded(self, key: str) -> bytes | None:
         if self._steps is None:
-            self._steps = await self._services.read_steps(self._lease.key)
+            self._steps = await self._services.read_steps(self._lease)
         return self._steps.get(key)
 
     def _remember(self, key: str, output: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ostinato.api import limits, server, wire
+from ostinato.api import limits, protocol, server
 from ostinato.api.graphql import bounds
 from ostinato.store import keys
 from tests.api import support
@@ -131,7 +131,7 @@ async def test_an_origin_has_a_scheme_of_the_web(site: Site, origin: str) -> Non
 
 
 async def test_a_head_that_never_ends_is_cut_off(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.3)
     async with support.opened(url, port=0) as site:
         listener = server.Listener(site.server)
         await listener.start()
@@ -141,7 +141,7 @@ async def test_a_head_that_never_ends_is_cut_off(url: str, monkeypatch: pytest.M
             writer.write(sent)
             assert await asyncio.wait_for(closed(reader), 5)
             writer.close()
-        monkeypatch.setattr(wire, "HEADER_SECONDS", 30)
+        monkeypatch.setattr(protocol, "HEADER_SECONDS", 30)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 300_000)
         assert await asyncio.wait_for(closed(reader), 5)

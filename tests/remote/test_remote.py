@@ -138,6 +138,36 @@ async def test_a_worker_that_was_declared_dead_starts_anew(office: Office, monke
     assert not (await audit.audit(office.site.home.engine.store)).problems
 
 
+async def test_an_attempt_that_does_not_end_leaves_the_next_one_alone(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both run on one worker, and each speaks for itself alone: the first has lost the task, the second holds it."""
+    monkeypatch.setattr(desk, "REMEMBERED_SECONDS", 0.0)
+    monkeypatch.setattr(engine, "CHECK_SECONDS", 0.05)
+    app = make(default_retry=Retry(max_attempts=3))
+    started, end = asyncio.Event(), asyncio.Event()
+
+    @app.function
+    async def stubborn(ctx: Context) -> list[Any]:
+        if ctx.attempt == 1:
+            started.set()
+            while not end.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await end.wait()
+        step = await ctx.step("s", lambda: ctx.attempt)
+        return [ctx.attempt, step]
+
+    async with working(office, app, lease_seconds=60.0) as running:
+        made = await office.site.home.submit(job(task("a", "stubborn")))
+        await soon(started.wait())
+        await silence(office, running.worker.worker_id)
+        try:
+            assert await made.result(PATIENCE) == {"a": [2, 2]}
+        finally:
+            end.set()
+    assert not (await audit.audit(office.site.home.engine.store)).problems
+
+
 async def silence(office: Office, worker_id: str) -> None:
     """Let the lease of a worker run out, as a long silence would."""
     url = office.site.home.url

@@ -207,7 +207,7 @@ async def leases_of(running: engine.Engine, leases: Sequence[rows.Lease]) -> lis
         data, digest = lease.input, None
         try:
             codec.check_open(data)
-            whole = await running.read_payload(lease.job_id, data)
+            whole = await running.read_payload(lease, data)
         except errors.DecryptionFailed as error:  # the trouble of this task, not of those that were claimed with it
             failure = commands.make_failure(type(error).__name__, str(error))
             running.committer.post(commands.Fail(lease, failure, retryable=False))
@@ -273,12 +273,13 @@ def lease_of(held: wire.Held, *, reentered: bool = False) -> rows.Lease:
     )
 
 
-async def check_held(client: app.Ostinato, held: wire.Held) -> None:
+async def held_lease(client: app.Ostinato, held: wire.Held) -> rows.Lease:
     """LeaseLost unless the worker holds this task now: only then may it read what belongs to it."""
     lease = lease_of(held)
     live = await client.engine.store.live_leases(client.tenant, [lease.key])
     if (held.job_id, held.task_id, held.token) not in live:
         raise errors.LeaseLost(jobId=held.job_id, taskId=held.task_id)
+    return lease
 
 
 def payload(client: app.Ostinato, value: Any, what: str) -> bytes:

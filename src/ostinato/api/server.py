@@ -23,11 +23,11 @@ from ostinato.api import (
     limits,
     metrics,
     problems,
+    protocol,
     recording,
     routing,
     settings,
     tenants,
-    wire,
 )
 from ostinato.api.graphql import app as graphql
 from ostinato.api.http import audit_log, dead_letters, fleet, front, health, jobs, stream, tasks, work
@@ -136,7 +136,7 @@ class Listener:
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 server,
-                http=wire.CarefulProtocol,
+                http=protocol.CarefulProtocol,
                 ws="websockets-sansio",
                 loop="none",
                 lifespan="off",

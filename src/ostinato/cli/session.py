@@ -111,8 +111,7 @@ def actor() -> str:
 
 async def record(target: app.Ostinato, action: str, about: str = "", **details: Any) -> None:
     """Tell the audit log what is about to be done here, and by whom."""
-    known = {name: value for name, value in details.items() if value is not None}
-    await target.record(actor=actor(), action=action, target=about, details=known)
+    await target.note(actor(), action, about, **details)
 
 
 def shown_url(url: str) -> str:

@@ -203,21 +203,21 @@ class Engine:
         """Carry out commands in a transaction of their own."""
         self._committed(self.tenant, await self.store.execute(self.tenant, batch))
 
-    async def read_steps(self, key: rows.TaskKey) -> dict[str, bytes]:
-        return {name: output for name, output, _ in await self.store.steps(self.tenant, *key)}
+    async def read_steps(self, lease: rows.Lease) -> dict[str, bytes]:
+        return {name: output for name, output, _ in await self.store.steps(self.tenant, *lease.key)}
 
-    async def read_outputs(self, key: rows.TaskKey, wanted: Sequence[str] | None) -> dict[str, Any]:
-        return await self.store.dependency_outputs(self.tenant, key, wanted)
+    async def read_outputs(self, lease: rows.Lease, wanted: Sequence[str] | None) -> dict[str, Any]:
+        return await self.store.dependency_outputs(self.tenant, lease.key, wanted)
 
-    def read_outputs_now(self, key: rows.TaskKey, wanted: Sequence[str] | None) -> dict[str, Any]:
+    def read_outputs_now(self, lease: rows.Lease, wanted: Sequence[str] | None) -> dict[str, Any]:
         if self.pulse is None:
             raise errors.NotRunning()
-        return self.pulse.read_now(lambda target: target.dependency_outputs(self.tenant, key, wanted))
+        return self.pulse.read_now(lambda target: target.dependency_outputs(self.tenant, lease.key, wanted))
 
-    async def read_payload(self, job_id: str, stored: bytes) -> bytes:
+    async def read_payload(self, lease: rows.Lease, stored: bytes) -> bytes:
         if not stored.startswith(ledger.BLOB_MARK):
             return stored
-        return await self.store.payload(self.tenant, job_id, stored)
+        return await self.store.payload(self.tenant, lease.job_id, stored)
 
     async def prepare_tasks(self, documents: Sequence[Any]) -> tuple[list[graph.TaskSpec], list[bytes]]:
         """Check tasks that are to be added to a job, and encode their inputs."""
@@ -377,7 +377,7 @@ class Engine:
             ]
             found = {lease.token for lease in leases} & doubtful.keys()
             batch.append(commands.DropLeases(holder.worker_id, sorted(found)))
-            self._committed(self.tenant, await self.store.execute(self.tenant, batch))
+            await self.execute_together(batch)
         except errors.DatabaseError:
             for token, since in doubtful.items():
                 holder.doubt(token, since)

@@ -291,8 +291,6 @@ class Worker:
             if running.handing_back is not None:
                 return commands.Release(lease, running.handing_back)
             return self._failure(running, function, errors.OstinatoError("the function cancelled itself"))
-        except errors.LeaseLost:
-            return None
         except BaseException as error:
             suspended = _suspended_in(error)
             if suspended is not None:

@@ -180,34 +180,32 @@ class RemoteEngine:
                 return await attempt()
             except link.TROUBLE as error:
                 await pauses.after(error, f"step {key!r} was not taken")
-            recorded = (await self.read_steps(lease.key)).get(key)
+            recorded = (await self.read_steps(lease)).get(key)
             if recorded is not None:
                 return codec.decode(recorded)
 
     async def _step(self, command: commands.RecordStep) -> None:
         body = wire.RecordStep(
-            **reporter.held(self.worker.worker_id, command.lease),
+            **self._held(command.lease),
             key=command.key,
             output=reporter.raw(command.output),
         )
         await self._link.call("/v1/work/step", body, wire.Outcome)
 
     async def _add(self, command: commands.AddTasks, lease: rows.Lease) -> list[str]:
-        body = wire.AddTasks(
-            **reporter.held(self.worker.worker_id, lease), key=command.step_key, tasks=list(command.tasks)
-        )
+        body = wire.AddTasks(**self._held(lease), key=command.step_key, tasks=list(command.tasks))
         return (await self._link.call("/v1/work/add-tasks", body, wire.TasksAdded)).task_ids
 
-    async def read_steps(self, key: rows.TaskKey) -> dict[str, bytes]:
-        found = await self._insist("/v1/work/steps", wire.Held(**self._held(key)), wire.Steps)
+    async def read_steps(self, lease: rows.Lease) -> dict[str, bytes]:
+        found = await self._insist("/v1/work/steps", wire.Held(**self._held(lease)), wire.Steps)
         return {name: bytes(output) for name, output in found.steps.items()}
 
-    async def read_outputs(self, key: rows.TaskKey, wanted: Sequence[str] | None) -> dict[str, Any]:
-        return (await self._insist("/v1/work/outputs", self._outputs_of(key, wanted), wire.Outputs)).outputs
+    async def read_outputs(self, lease: rows.Lease, wanted: Sequence[str] | None) -> dict[str, Any]:
+        return (await self._insist("/v1/work/outputs", self._outputs_of(lease, wanted), wire.Outputs)).outputs
 
-    def read_outputs_now(self, key: rows.TaskKey, wanted: Sequence[str] | None) -> dict[str, Any]:
+    def read_outputs_now(self, lease: rows.Lease, wanted: Sequence[str] | None) -> dict[str, Any]:
         """The event loop stands still meanwhile, so this does not try for ever."""
-        body = self._outputs_of(key, wanted)
+        body = self._outputs_of(lease, wanted)
         until = time.monotonic() + NOW_SECONDS
         while True:
             try:
@@ -217,11 +215,10 @@ class RemoteEngine:
                     raise
                 time.sleep(link.SHORTEST_PAUSE)
 
-    async def read_payload(self, job_id: str, stored: bytes) -> bytes:
+    async def read_payload(self, lease: rows.Lease, stored: bytes) -> bytes:
         if not stored.startswith(b"\x00"):
             return stored
-        key = next((lease.key for lease in self.worker.leases() if lease.job_id == job_id), (job_id, ""))
-        body = wire.ReadPayload(**self._held(key), digest=stored[1:].hex())
+        body = wire.ReadPayload(**self._held(lease), digest=stored[1:].hex())
         return bytes((await self._insist("/v1/work/payload", body, wire.Payload)).payload)
 
     async def prepare_tasks(self, documents: Sequence[Any]) -> tuple[list[graph.TaskSpec], list[bytes]]:
@@ -233,14 +230,10 @@ class RemoteEngine:
             codec.encode(spec.input, f"the input of task {spec.task_id!r}", self.max_payload_bytes)
         return specs, []
 
-    def _outputs_of(self, key: rows.TaskKey, wanted: Sequence[str] | None) -> wire.ReadOutputs:
-        return wire.ReadOutputs(**self._held(key), task_ids=None if wanted is None else list(wanted))
+    def _outputs_of(self, lease: rows.Lease, wanted: Sequence[str] | None) -> wire.ReadOutputs:
+        return wire.ReadOutputs(**self._held(lease), task_ids=None if wanted is None else list(wanted))
 
-    def _held(self, key: rows.TaskKey) -> dict[str, Any]:
-        """What proves that this worker holds a task."""
-        lease = next((lease for lease in self.worker.leases() if lease.key == key), None)
-        if lease is None:
-            raise errors.LeaseLost(jobId=key[0], taskId=key[1])
+    def _held(self, lease: rows.Lease) -> dict[str, Any]:
         return reporter.held(self.worker.worker_id, lease)
 
     async def _insist(self, path: str, body: wire.Held, answer: type[T]) -> T:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import random
-import re
 import time
 import zlib
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -18,7 +16,7 @@ from asyncpg.connect_utils import SessionAttribute
 from asyncpg.exceptions import TargetServerAttributeNotMatched
 
 from ostinato import errors
-from ostinato.store import database, migrate, queries, walled
+from ostinato.store import database, migrate, queries, statements, walled
 
 T = TypeVar("T")
 
@@ -422,28 +420,8 @@ class PostgresDatabase:
         self, connection: asyncpg.Connection[Any], writes: list[tuple[str, list[tuple[Any, ...]]]]
     ) -> None:
         if writes:
-            tenant = writes[0][1][0][0]
-            rows_of = dict(writes)
-            names = tuple(rows_of)
-            single = names in _SINGLES and all(len(rows) == 1 for _, rows in writes)
-            if single:
-                args = [arg for name, rows in writes for arg in self._values(name, tenant, rows[0])]
-            else:
-                names = _known_set(frozenset(names)) or names
-                args = [arg for name in names for arg in self._columns(name, tenant, rows_of.get(name))]
-            if set(database.GUARDED) & set(names):
-                args.append(sum(len(rows_of.get(name, ())) for name in database.GUARDED))
-            await connection.execute(_together(names, single=single), *args)
-
-    def _values(self, name: str, tenant: str, row: tuple[Any, ...]) -> list[Any]:
-        return [tenant if p.column is None else row[p.column] for p in self._blocks[name].parameters]
-
-    def _columns(self, name: str, tenant: str, rows: list[tuple[Any, ...]] | None) -> list[Any]:
-        parameters = self._blocks[name].parameters
-        if not rows:
-            return [tenant if p.column is None else () for p in parameters]
-        columns = list(zip(*rows, strict=True))
-        return [tenant if p.column is None else columns[p.column] for p in parameters]
+            sql, args = statements.together(writes)
+            await connection.execute(sql, *args)
 
     async def _migrate(self, connection: asyncpg.Connection[Any], migrate_schema: bool) -> None:
         if not migrate.pending(self.dialect, await self._version(connection), migrate=migrate_schema):
@@ -510,48 +488,3 @@ def _stripe(name: str) -> int:
 
 def _bind(block: queries.Block, args: dict[str, Any]) -> list[Any]:
     return [args[name] if column is None else [row[column] for row in args[name]] for name, column in block.parameters]
-
-
-_SETS = (
-    ("update_job", "complete_task", "delete_lease", "insert_event_page"),
-    ("insert_job", "insert_task", "delete_lease", "insert_lease", "insert_event_page"),
-    ("advance_job", "claim_task", "complete_task", "delete_lease", "insert_lease", "insert_event_page"),
-    ("insert_blob", "insert_job", "insert_job_tag", "update_job", "advance_job", "insert_task", "insert_edge",
-     "update_task", "claim_task", "complete_task", "delete_ready", "insert_ready", "delete_lease", "insert_lease",
-     "insert_event_page"),
-)  # fmt: skip
-"""What is usually written together. A statement takes milliseconds to plan the first time, so there are only a few, and
-what is not needed of one writes no rows."""
-
-
-@functools.cache
-def _known_set(wanted: frozenset[str]) -> tuple[str, ...] | None:
-    return next((names for names in _SETS if wanted <= set(names)), None)
-
-
-_SINGLES = {
-    ("insert_job", "insert_task", "insert_lease", "insert_event_page"),
-    ("insert_job", "insert_task", "delete_lease", "insert_lease", "insert_event_page"),
-    ("update_job", "complete_task", "insert_event_page"),
-    ("advance_job", "claim_task", "complete_task", "delete_lease", "insert_lease", "insert_event_page"),
-}
-"""What a single task writes: one row each. A driver encodes a value much quicker than an array of one."""
-_ARRAY = re.compile(r"(\$\d+)::(\w+)\[\]")
-
-
-@functools.cache
-def _together(names: tuple[str, ...], *, single: bool = False) -> str:
-    """Several writes as one statement, hence one round trip. Their parameters are numbered on."""
-    blocks = queries.blocks("postgres")
-    parts: list[str] = []
-    offset = 0
-    for name in names:
-        parts.append(f"{name} AS ({queries.renumber(blocks[name].sql, offset)})")
-        offset += len(blocks[name].parameters)
-    guarded = [name for name in database.GUARDED if name in names]
-    last = "SELECT 1"
-    if guarded:
-        changed = " + ".join(f"(SELECT count(*) FROM {name})" for name in guarded)  # noqa: S608 -- our names
-        last = f"SELECT ostinato_expect({changed}, $1)"
-    made = f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"
-    return _ARRAY.sub(r"ARRAY[\1::\2]", made) if single else made

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from ostinato import app, errors
 from ostinato.api import access, calls, desk, routing
 from ostinato.api.calls import Client, Principal
-from ostinato.core import commands, scopes
+from ostinato.core import commands, rows, scopes
 from ostinato.remote import wire
 
 routes = routing.Routes()
@@ -183,24 +183,24 @@ async def record_step(request: Request, client: Client, principal: Principal, bo
 @routes("POST", "/v1/work/steps", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
 async def read_steps(request: Request, client: Client, principal: Principal, body: wire.Held) -> wire.Steps:
     """Read the checkpoints of a task."""
-    await _holding(request, client, principal, body)
-    found = await client.engine.read_steps((body.job_id, body.task_id))
+    lease = await _holding(request, client, principal, body)
+    found = await client.engine.read_steps(lease)
     return wire.Steps({key: msgspec.Raw(output) for key, output in found.items()})
 
 
 @routes("POST", "/v1/work/outputs", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
 async def read_outputs(request: Request, client: Client, principal: Principal, body: wire.ReadOutputs) -> wire.Outputs:
     """Read what the dependencies of a task made."""
-    await _holding(request, client, principal, body)
-    return wire.Outputs(await client.engine.read_outputs((body.job_id, body.task_id), body.task_ids))
+    lease = await _holding(request, client, principal, body)
+    return wire.Outputs(await client.engine.read_outputs(lease, body.task_ids))
 
 
 @routes("POST", "/v1/work/payload", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
 async def read_payload(request: Request, client: Client, principal: Principal, body: wire.ReadPayload) -> wire.Payload:
     """Read a large payload of the job of a task."""
-    await _holding(request, client, principal, body)
+    lease = await _holding(request, client, principal, body)
     stored = b"\x00" + bytes.fromhex(body.digest)
-    return wire.Payload(msgspec.Raw(await client.engine.read_payload(body.job_id, stored)))
+    return wire.Payload(msgspec.Raw(await client.engine.read_payload(lease, stored)))
 
 
 @routes("POST", "/v1/work/add-tasks", scope=scopes.TASKS_WORK, status=201, problems=(404, 409), tag="work")
@@ -208,13 +208,12 @@ async def add_tasks_from_task(
     request: Request, client: Client, principal: Principal, body: wire.AddTasks
 ) -> wire.TasksAdded:
     """Let the job of a task grow."""
-    await _holding(request, client, principal, body)
+    lease = await _holding(request, client, principal, body)
     specs, inputs = await client.engine.prepare_tasks(body.tasks)
-    lease = desk.lease_of(body)
     command = commands.AddTasks(body.job_id, specs, inputs, lease, body.key, most=client.options.max_tasks)
     return wire.TasksAdded(await client.engine.execute(command))
 
 
-async def _holding(request: Request, client: app.Ostinato, who: access.Principal, held: wire.Held) -> None:
+async def _holding(request: Request, client: app.Ostinato, who: access.Principal, held: wire.Held) -> rows.Lease:
     await _desk(request).worker(client, who, held.worker_id)
-    await desk.check_held(client, held)
+    return await desk.held_lease(client, held)

@@ -1,0 +1,84 @@
+"""Several writes to PostgreSQL as one statement, made of data-modifying parts: one round trip, all or nothing."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+from ostinato.store import database, queries
+
+Rows = list[tuple[Any, ...]]
+
+_SETS = (
+    ("update_job", "complete_task", "delete_lease", "insert_event_page"),
+    ("insert_job", "insert_task", "delete_lease", "insert_lease", "insert_event_page"),
+    ("advance_job", "claim_task", "complete_task", "delete_lease", "insert_lease", "insert_event_page"),
+    ("insert_blob", "insert_job", "insert_job_tag", "update_job", "advance_job", "insert_task", "insert_edge",
+     "update_task", "claim_task", "complete_task", "delete_ready", "insert_ready", "delete_lease", "insert_lease",
+     "insert_event_page"),
+)  # fmt: skip
+"""What is usually written together. A statement takes milliseconds to plan the first time, so there are only a few, and
+what is not needed of one writes no rows."""
+
+
+@functools.cache
+def _known_set(wanted: frozenset[str]) -> tuple[str, ...] | None:
+    return next((names for names in _SETS if wanted <= set(names)), None)
+
+
+_SINGLES = {
+    ("insert_job", "insert_task", "insert_lease", "insert_event_page"),
+    ("insert_job", "insert_task", "delete_lease", "insert_lease", "insert_event_page"),
+    ("update_job", "complete_task", "insert_event_page"),
+    ("advance_job", "claim_task", "complete_task", "delete_lease", "insert_lease", "insert_event_page"),
+}
+"""What a single task writes: one row each. A driver encodes a value much quicker than an array of one."""
+_ARRAY = re.compile(r"(\$\d+)::(\w+)\[\]")
+
+
+def together(writes: list[tuple[str, Rows]]) -> tuple[str, list[Any]]:
+    """The statement that does all of the writes, and its arguments. All rows are of one tenant."""
+    tenant = writes[0][1][0][0]
+    rows_of = dict(writes)
+    names = tuple(rows_of)
+    single = names in _SINGLES and all(len(rows) == 1 for _, rows in writes)
+    if single:
+        args = [arg for name, rows in writes for arg in _values(name, tenant, rows[0])]
+    else:
+        names = _known_set(frozenset(names)) or names
+        args = [arg for name in names for arg in _columns(name, tenant, rows_of.get(name))]
+    if set(database.GUARDED) & set(names):
+        args.append(sum(len(rows_of.get(name, ())) for name in database.GUARDED))
+    return _sql(names, single=single), args
+
+
+def _values(name: str, tenant: str, row: tuple[Any, ...]) -> list[Any]:
+    parameters = queries.blocks("postgres")[name].parameters
+    return [tenant if p.column is None else row[p.column] for p in parameters]
+
+
+def _columns(name: str, tenant: str, rows: Rows | None) -> list[Any]:
+    parameters = queries.blocks("postgres")[name].parameters
+    if not rows:
+        return [tenant if p.column is None else () for p in parameters]
+    columns = list(zip(*rows, strict=True))
+    return [tenant if p.column is None else columns[p.column] for p in parameters]
+
+
+@functools.cache
+def _sql(names: tuple[str, ...], *, single: bool) -> str:
+    """The parameters of each part are numbered on from those of the part before."""
+    blocks = queries.blocks("postgres")
+    parts: list[str] = []
+    offset = 0
+    for name in names:
+        parts.append(f"{name} AS ({queries.renumber(blocks[name].sql, offset)})")
+        offset += len(blocks[name].parameters)
+    guarded = [name for name in database.GUARDED if name in names]
+    last = "SELECT 1"
+    if guarded:
+        changed = " + ".join(f"(SELECT count(*) FROM {name})" for name in guarded)  # noqa: S608 -- our names
+        last = f"SELECT ostinato_expect({changed}, $1)"
+    made = f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"
+    return _ARRAY.sub(r"ARRAY[\1::\2]", made) if single else made

@@ -76,6 +76,12 @@ class UnknownFunction(InvalidInput):
     code = "unknown_function"
 
 
+class UnknownMember(InvalidInput):
+    """The gate does not expect this member."""
+
+    code = "unknown_member"
+
+
 class IdempotencyConflict(OstinatoError):
     """This idempotency key was used before with another body."""
 
@@ -115,6 +121,18 @@ class KeyNotFound(NotFound):
     code = "key_not_found"
 
 
+class DefinitionNotFound(NotFound):
+    """Nothing of that name is defined, for this tenant."""
+
+    code = "definition_not_found"
+
+
+class GateKeyNotFound(NotFound):
+    """Nobody has reported to this gate for this key."""
+
+    code = "gate_key_not_found"
+
+
 class NotPossible(OstinatoError):
     """This cannot be done in the present state."""
 
@@ -131,6 +149,24 @@ class IllegalMove(NotPossible):
     """The state machine does not allow this move."""
 
     code = "illegal_move"
+
+
+class GateNotFrozen(NotPossible):
+    """The members of this gate are set at run time, and have not been set yet."""
+
+    code = "gate_not_frozen"
+
+
+class GateFrozen(NotPossible):
+    """The members of this gate are set already, and are others."""
+
+    code = "gate_frozen"
+
+
+class GateClosed(NotPossible):
+    """The report came too late, and the gate refuses late reports."""
+
+    code = "gate_closed"
 
 
 class LeaseLost(NotPossible):

@@ -16,6 +16,11 @@ from ostinato.core import codec, retry
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 
+RESERVED = "ostinato."
+"""How the engine's own functions, and the queue that they run on, are named."""
+SYSTEM_QUEUE = "ostinato.system"
+RESERVED_JOBS = ("gate:", "rule:")
+"""How jobs are named that the engine enters by itself."""
 MOST_TAGS = 64
 LONGEST_TAG_KEY = 128
 LONGEST_TAG_VALUE = 256
@@ -35,6 +40,10 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     priority: int | None = None
     optional: bool = False
     on_dependency_failure: Literal["block", "skip", "run"] = "block"
+    delay: float | None = None
+    """How many seconds to wait before the first attempt, once everything that it depends on is there."""
+    external: bool = False
+    """Nobody runs it: somebody outside completes it, or says that it failed."""
 
 
 class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -63,6 +72,12 @@ def read_job(document: Any) -> JobSpec:
     """Turn a producer's document (a dict, or a JobSpec) into a checked JobSpec."""
     spec = document if isinstance(document, JobSpec) else _convert(document, JobSpec, "job")
     check_name(spec.name, "name")
+    if spec.name.startswith(RESERVED_JOBS):
+        raise errors.InvalidId(
+            f"name {_short(spec.name)} starts with {spec.name.partition(':')[0] + ':'!r}, as the engine's own jobs do: "
+            "use another name",
+            field="name",
+        )
     for field, value in (
         ("jobId", spec.job_id),
         ("requestId", spec.request_id),
@@ -181,6 +196,10 @@ def check_id(value: object, field: str) -> str:
     return value
 
 
+def is_id(value: object) -> bool:
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
 def is_seconds(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < retry.LONGEST
 
@@ -220,6 +239,16 @@ def _check_task(task: TaskSpec) -> None:
         check_id(task.queue, f"queue of task {task.task_id!r}")
     if task.timeout is not None and not 0 < task.timeout < retry.LONGEST:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
+    if task.delay is not None and not 0 <= task.delay < retry.LONGEST:
+        raise errors.InvalidInput(f"delay of task {task.task_id!r} must be 0 seconds or more, not {task.delay!r}")
+    if task.external and (task.delay is not None or task.retry is not None or task.timeout is not None):
+        raise errors.InvalidInput(
+            f"task {task.task_id!r} is external: nobody runs it, so it has no delay, retry or timeout"
+        )
+    if task.name.startswith(RESERVED) or (task.queue or "").startswith(RESERVED):
+        raise errors.InvalidInput(
+            f"task {task.task_id!r}: names of functions and queues that start with {RESERVED!r} are the engine's own"
+        )
     if task.priority is not None:
         _check_priority(task.priority, f"priority of task {task.task_id!r}")
     if len(task.depends_on) > 1:

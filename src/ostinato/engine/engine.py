@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ostinato import encryption, errors, functions, options, secrets, tracing, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import bell, committer, maintenance, observing, polls, pulse, scribe, service, worker
+from ostinato.engine import bell, committer, maintenance, observing, polls, pulse, scribe, service, steward, worker
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
@@ -22,6 +23,10 @@ DOUBT_SECONDS = 120.0
 """How long a statement that nobody waits for any more may still take effect."""
 ENDED_LATELY = 10_000
 FEW = 20
+OWN_CONCURRENCY = 32
+"""How many of the engine's own functions run at the same time for one tenant."""
+OwnFunctions = Callable[["Engine"], Mapping[str, functions.Function]]
+"""Makes the functions that the engine itself needs, for the engine that runs them."""
 
 
 class Engine:
@@ -41,6 +46,7 @@ class Engine:
         secret_source: secrets.SecretSource | None = None,
         manual: bool = False,
         host: Engine | None = None,
+        own_functions: OwnFunctions | None = None,
     ) -> None:
         self.tenant = tenant
         self.options = settings
@@ -53,6 +59,8 @@ class Engine:
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual
         self._host = host
+        self._own_functions = own_functions
+        self._attending = False
         self.guests: set[Engine] = set()
         if host is None:
             self.db = connect.connect_sealed(url, keyring, clock=settings.clock)
@@ -72,6 +80,7 @@ class Engine:
         poll, lease = settings.poll_seconds, settings.lease_seconds
         self.timers = maintenance.Timers(self.store, self._committed, poll) if host is None else host.timers
         self.reaper = host.reaper if host else maintenance.Reaper(self.store, self._committed, lease, self.observers)
+        self.steward = steward.Steward(self.store, self._engage, poll, lease) if host is None else host.steward
         self.services: list[service.Service] = []
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._ended_lately: dict[str, _Ended] = {}
@@ -88,6 +97,9 @@ class Engine:
         if self._host is not None:
             self._host.guests.add(self)
             self.committer.start()
+            if self._attending:
+                self._begin_work()
+                await self.register()
             return
         await self.db.open(migrate=migrate)
         try:
@@ -99,7 +111,7 @@ class Engine:
             self.committer.start()
             self.services = [Watcher(self)]
             if self.options.maintain:
-                self.services += [self.timers, self.reaper]
+                self.services += [self.timers, self.reaper, self.steward]
                 if self.options.prune_every_seconds is not None:
                     every = self.options.prune_every_seconds
                     self.services.append(maintenance.Pruner(self.store, self.options.retention_seconds, every))
@@ -112,6 +124,8 @@ class Engine:
 
     async def kill(self) -> None:
         """End as a crash would: report nothing, hand back nothing. Only for the test kit."""
+        if self._host is None:
+            await self.steward.kill()
         for item in self.services:
             await item.stop()
         if self.worker is not None:
@@ -119,13 +133,18 @@ class Engine:
         await self.committer.kill()
         if self.pulse is not None:
             await self.pulse.stop()
-        await self.db.close()
+        if self._host is None:
+            await self.db.close()
+        else:
+            self._host.guests.discard(self)
 
     @property
     def busy(self) -> bool:
         """Something is running, or waits to be committed. Raises what the committer died of, if it did."""
         self.committer.check()
-        return not self.committer.idle or (self.worker is not None and self.worker.busy)
+        if not self.committer.idle or (self.worker is not None and self.worker.busy):
+            return True
+        return self._host is None and self.steward.busy
 
     async def stop(self) -> None:
         """Finish or hand back what runs, commit what was reported, and let go of the database."""
@@ -153,14 +172,18 @@ class Engine:
                 if not future.done():
                     future.set_exception(errors.NotRunning())
 
-    async def _start_worker(self) -> None:
+    def _begin_work(self) -> worker.Worker:
         self.worker = worker.Worker(self._functions, self.options, self.committer, self, self.tracer)
         self.committer.claimer = self.worker
+        return self.worker
+
+    async def _start_worker(self) -> None:
+        started = self._begin_work()
         await self.register()
         self.pulse = pulse.Pulse(
             lambda: connect.connect_sealed(self._url, self._keyring, clock=self.options.clock),
             self.tenant,
-            self.worker.worker_id,
+            started.worker_id,
             self.options.lease_seconds,
             self._lost_from_thread,
         )
@@ -186,13 +209,28 @@ class Engine:
 
     def _lost_from_thread(self) -> None:
         if self._main_loop is not None and not self._main_loop.is_closed():
-            self._main_loop.call_soon_threadsafe(self._lost)
+            self._main_loop.call_soon_threadsafe(self.declared_dead)
 
-    def _lost(self) -> None:
+    def declared_dead(self) -> None:
         """We were declared dead (a long pause, perhaps): nothing that runs here is ours any more. Start anew."""
         if self.worker is not None:
             self.worker.hand_back_all("declared dead")
             asyncio.get_running_loop().create_task(self.register())
+
+    async def _engage(self, tenant: str) -> Engine:
+        """Somebody who runs the engine's own functions for a tenant."""
+        settings = dataclasses.replace(self.options, queues=(graph.SYSTEM_QUEUE,), concurrency=OWN_CONCURRENCY)
+        registry: dict[str, functions.Function] = {}
+        made = Engine(
+            self._url, tenant, registry, settings, keyring=self._keyring, secret_source=self.secrets, host=self
+        )
+        made._attending = True
+        registry.update({} if self._own_functions is None else self._own_functions(made))
+        await made.start()
+        return made
+
+    def attend(self) -> None:
+        self.committer.want_claim()
 
     # --- what the context and the application need -------------------------------------------------------------
 
@@ -308,6 +346,8 @@ class Engine:
                 engine.hear(outcome)
         if outcome.armed_timers:
             self.timers.wake()
+        if outcome.system_work:
+            self.steward.wake()
         if outcome.events:
             host.events_written += outcome.events
             self.bell.ring(tenant)
@@ -320,7 +360,7 @@ class Engine:
                 self.worker.revoke(key, token)
         for job in outcome.ended_jobs:
             self._tell_waiters(job.job_id, job.state, job.total, outcome.results.get(job.job_id))
-        if outcome.pending_left:
+        if outcome.pending_left and (outcome.system_work or not self._attending):
             self.committer.want_claim()
 
     def _tell_waiters(

@@ -9,7 +9,9 @@ from ostinato.core import codec, rows
 from ostinato.store import database
 from ostinato.store.database import fetch
 
-PRUNE_TABLES = ("blob", "signal", "step", "timer", "dead_letter", "edge", "event_page", "job_tag", "task", "job")
+PRUNE_TABLES = (
+    "blob", "signal", "step", "timer", "dead_letter", "edge", "event_page", "job_tag", "gate_key", "task", "job"
+)  # fmt: skip
 
 
 class LostLease(NamedTuple):
@@ -158,6 +160,14 @@ class Fleet:
     async def tenants(self) -> list[str]:
         def script() -> database.Script[list[str]]:
             return [row[0] for row in (yield fetch("list_tenants"))]
+
+        return await self.db.read(script, snapshot=False)
+
+    async def tenants_with_system_work(self) -> list[str]:
+        """Those that have something ready for the engine's own functions."""
+
+        def script() -> database.Script[list[str]]:
+            return [row[0] for row in (yield fetch("tenants_with_system_work"))]
 
         return await self.db.read(script, snapshot=False)
 

@@ -36,6 +36,7 @@ WRITES = {
     "insert_step": Carrier(1, (2, 3), ((4, "step"),)),
     "insert_signal": Carrier(1, (2, 3), ((4, "signal"),)),
     "insert_event_page": Carrier(1, (2,), ((5, "events"),)),
+    "insert_outside_event": Carrier(1, (2,), ((4, "outside"),)),
 }
 _INPUT = 10
 _TASK = Carrier(0, (1,), ((_INPUT, "input"), (18, "output"), (19, "error")))
@@ -55,6 +56,7 @@ READS = {
     "list_pages": Carrier("job_id", (0,), ((3, "events"),)),
     "feed": Carrier(2, (3,), ((5, "events"),)),
     "feed_of_job": Carrier(2, (3,), ((5, "events"),)),
+    "list_outside_events": Carrier(0, (1,), ((3, "outside"),)),
     "read_dead_letters": Carrier(0, (1,), ((5, "error"), (6, "input"))),
 }
 

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from ostinato import encryption, errors
-from ostinato.core import codec, commands, ledger, needs, pages, rows, states
+from ostinato.core import codec, commands, graph, ledger, needs, pages, rows, states
 from ostinato.store import (
     audit_log,
     database,
+    definitions,
     facts,
     fleet,
+    gates,
     gauges,
     keys,
     lists,
@@ -62,6 +64,8 @@ class Outcome(NamedTuple):
     events: int
     more_queued: bool = False
     """The claim left something in the queue, or may have."""
+    system_work: bool = False
+    """Something became ready for the engine's own functions."""
     results: Mapping[str, Mapping[str, bytes]] = {}
     """Outputs of small jobs that have ended, where they are known without reading them."""
 
@@ -77,6 +81,8 @@ class Store(
     keys.Keys,
     audit_log.AuditLog,
     rotation.Rotation,
+    definitions.Definitions,
+    gates.Gates,
 ):
     def __init__(
         self, db: database.Database, *, spill_bytes: int = 32 * 1024, keyring: encryption.Keyring | None = None
@@ -86,6 +92,7 @@ class Store(
         self._keyring = keyring
         self._address = ledger.digest if keyring is None else encryption.address
         self._memory = memory.Memory()
+        self.rules = definitions.RuleCache()
 
     def seen_by(self, tenant: str) -> Self:
         """The same store, with what it remembers, on a database that shows nothing of other tenants."""
@@ -129,7 +136,9 @@ class Store(
         *,
         trust: bool = True,
     ) -> database.Script[_Decision]:
-        book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes, address=self._address)
+        now = self.db.now()
+        rules = yield from self.rules.of(tenant, now)
+        book = ledger.Ledger(tenant, now, spill_bytes=self._spill_bytes, address=self._address, watched=rules.watched)
         recalled = self._memory.recall(tenant, wanted, book, trust=trust)
         candidates = yield from _load(tenant, wanted, recalled, claim, book)
         with _unhurried():
@@ -139,6 +148,8 @@ class Store(
                 # on what the database says.
                 return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
             leases = [] if claim is None else claim.apply(book, candidates)
+            if rules:
+                commands.react(book, rules)
             writes = _writes(tenant, book)
         yield database.Run(writes)
         return _Decision(book, recalled, answers, leases, candidates)
@@ -165,6 +176,7 @@ def _outcome(decision: _Decision, claim: commands.Claim | None, results: Mapping
         claim is not None
         and claim.look
         and (len(candidates) >= claim.most or any(book.tasks[key].state == states.PENDING for key in candidates)),
+        any(task.queue == graph.SYSTEM_QUEUE for task in book.became_pending),
         results,
     )
 
@@ -205,6 +217,11 @@ def _load(
         for row in found:
             job = rows.Job(*row)
             book.jobs_by_idempotency_key[job.idempotency_key or ""] = job
+    if wanted.outside_events:
+        found = yield fetch("load_outside_events", tenant=tenant, keys=sorted(wanted.outside_events))
+        book.outside_events |= {(source, event_id) for source, event_id in found}
+    if wanted.gate_keys:
+        yield from _find_gates(tenant, wanted, recalled, book)
     candidates: list[rows.TaskKey] = []
     _, job_ids, keys, ups = recalled
     most = 0 if claim is None else claim.most
@@ -223,6 +240,20 @@ def _load(
     yield from _load_waiting(tenant, wanted, book)
     yield from _load_whole_jobs(tenant, wanted, book)
     return candidates
+
+
+def _find_gates(
+    tenant: str, wanted: needs.Needs, recalled: memory.Recalled, book: ledger.Ledger
+) -> database.Script[None]:
+    """Only now is it known which jobs to load."""
+    found = yield fetch("load_gate_keys", tenant=tenant, keys=sorted(wanted.gate_keys))
+    for gate, key, job_id in found:
+        book.gate_jobs[(gate, key)] = job_id
+        if job_id not in book.jobs:
+            recalled.job_ids.append(job_id)
+        keys = [(job_id, task_id) for task_id in wanted.gate_keys[(gate, key)]]
+        recalled.keys.extend(keys)
+        recalled.ups.extend(keys)
 
 
 def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
@@ -250,6 +281,7 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
 def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
     jobs = book.jobs
     whole = {job_id for job_id in wanted.whole_jobs if job_id in jobs}
+    whole |= {book.gate_jobs[gate] for gate in wanted.whole_gates if gate in book.gate_jobs}
     whole |= {job_id for job_id, _ in wanted.failing if job_id in jobs and jobs[job_id].cascades}
     if whole:
         found = yield fetch("load_whole_jobs", tenant=tenant, job_ids=sorted(whole))
@@ -341,6 +373,9 @@ def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any,
         ("insert_signal", [(tenant, *_astuple(signal)) for signal in book.new_signals]),
         ("insert_dead_letter", new_letters),
         ("delete_dead_letter", gone_letters),
+        ("delete_gate_key", [(tenant, *gate) for gate in book.dropped_gates]),
+        ("insert_gate_key", [(tenant, *gate) for gate in book.new_gates]),
+        ("insert_outside_event", [(tenant, *event) for event in book.new_outside_events]),
         ("insert_event_page", [
             (tenant, job_id, first, last, book.now, body)
             for job_id, told in book.events.items()

@@ -133,17 +133,7 @@ class Complete(msgspec.Struct, gc=False):
         wanted.dependants_of.add(key)
 
     def apply(self, book: ledger.Ledger) -> None:
-        task = book.reported_task(self.lease)
-        stored = book.payload(task.job_id, self.output)
-        task.output = stored
-        task.error = None
-        if stored is self.output:
-            data = b'{"output":' + stored + b"}"
-        else:
-            data = codec.encode_own({"output": {"$blob": stored[1:].hex()}})
-        book.move(task, states.COMPLETED, events.TASK_COMPLETED, data)
-        book.satisfy_dependants(task)
-        book.settle(book.jobs[task.job_id])
+        consequences.complete(book, book.reported_task(self.lease), self.output)
 
 
 class Fail(msgspec.Struct, gc=False):

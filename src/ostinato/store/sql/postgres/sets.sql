@@ -126,3 +126,7 @@ FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
 CROSS JOIN LATERAL (
     SELECT * FROM dead_letter x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
 ) d;
+
+-- name: prune_gate_key
+-- Remove what belongs to the given jobs.
+DELETE FROM gate_key WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);

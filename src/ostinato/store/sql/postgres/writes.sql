@@ -349,3 +349,41 @@ FROM unnest(
     job_id, digest, data
 )
 ON CONFLICT (tenant, job_id, digest) DO NOTHING;
+
+-- name: insert_gate_key
+-- Note which job stands for a gate and a key.
+INSERT INTO gate_key (
+    tenant, gate, key, job_id
+)
+SELECT
+    :tenant, r.gate, r.key, r.job_id
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[]
+) AS r (
+    gate, key, job_id
+);
+
+-- name: delete_gate_key
+-- The next report for this key begins anew.
+DELETE FROM gate_key AS x
+USING (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[]
+    ) AS u (
+        gate, key
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.gate = r.gate AND x.key = r.key;
+
+-- name: insert_outside_event
+-- Record events of others.
+INSERT INTO outside_event (
+    tenant, source, event_id, received_at, data
+)
+SELECT
+    :tenant, r.source, r.event_id, r.received_at, r.data
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::bytea[]
+) AS r (
+    source, event_id, received_at, data
+);

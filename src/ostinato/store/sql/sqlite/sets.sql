@@ -104,3 +104,7 @@ CROSS JOIN task t ON t.tenant = d.tenant AND t.job_id = d.job_id AND t.task_id =
 SELECT d.job_id, d.task_id
 FROM json_each(:keys) k
 CROSS JOIN dead_letter d ON d.tenant = :tenant AND d.job_id = k.value ->> 0 AND d.task_id = k.value ->> 1;
+
+-- name: prune_gate_key
+-- Remove what belongs to the given jobs.
+DELETE FROM gate_key WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));

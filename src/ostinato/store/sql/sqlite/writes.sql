@@ -187,3 +187,26 @@ VALUES (
     ?1, ?2, ?3, ?4
 )
 ON CONFLICT (tenant, job_id, digest) DO NOTHING;
+
+-- name: insert_gate_key
+-- Note which job stands for a gate and a key.
+INSERT INTO gate_key (
+    tenant, gate, key, job_id
+)
+VALUES (
+    ?1, ?2, ?3, ?4
+);
+
+-- name: delete_gate_key
+-- The next report for this key begins anew.
+DELETE FROM gate_key
+WHERE tenant = ?1 AND gate = ?2 AND key = ?3;
+
+-- name: insert_outside_event
+-- Record events of others.
+INSERT INTO outside_event (
+    tenant, source, event_id, received_at, data
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5
+);

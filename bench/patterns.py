@@ -1,4 +1,4 @@
-"""`python -m bench.patterns`: how many events a second are matched against one pattern, and how long compiling takes."""
+"""`python -m bench.patterns`: how many events a second one pattern is matched with, and how long compiling takes."""
 
 from __future__ import annotations
 

@@ -40,7 +40,10 @@ class Pattern:
         return isinstance(event, matching.OBJECT) and self._root.inside(event) != matching.NO
 
     def exact(self, *path: str) -> frozenset[str] | None:
-        """The strings of which the field must hold one in every event that matches, or None if that cannot be said."""
+        """The strings of which the field must hold one in every event that matches, or None if that cannot be said.
+
+        To hold one may also mean an array with it, or an array of objects on the way there.
+        """
         return self._root.exact(path)
 
 
@@ -327,4 +330,6 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
+    """A name that can be shown: not too long, and without half characters, which no answer could carry."""
+    shown = name[:_SHOWN].encode(errors="replace").decode()
+    return shown if len(name) <= _SHOWN else shown + "…"

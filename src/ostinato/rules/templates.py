@@ -1,0 +1,38 @@
+"""Where the expressions stand in a template: strings that are, as a whole, `{% … %}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from ostinato.core import documents
+
+OPENING, CLOSING = "{%", "%}"
+
+
+def is_template(value: Any) -> bool:
+    return (
+        isinstance(value, str)
+        and len(value) >= len(OPENING + CLOSING)
+        and value.startswith(OPENING)
+        and value.endswith(CLOSING)
+    )
+
+
+def expressions(value: Any, field: str) -> Iterator[tuple[str, str]]:
+    """Every expression in a template, with the path of the field in which it stands."""
+    stack: list[tuple[str, Any]] = [(field, value)]
+    while stack:
+        where, part = stack.pop()
+        if is_template(part):
+            yield where, part[len(OPENING) : -len(CLOSING)].strip()
+        elif isinstance(part, dict):
+            items = list(cast("dict[str, Any]", part).items())
+            stack.extend((documents.join(where, name), item) for name, item in reversed(items))
+        elif isinstance(part, list):
+            items = list(enumerate(cast("list[Any]", part)))
+            stack.extend((f"{where}[{index}]", item) for index, item in reversed(items))
+
+
+def has_expressions(value: Any) -> bool:
+    return next(expressions(value, ""), None) is not None

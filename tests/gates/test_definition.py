@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ostinato import errors
 from ostinato.gates import definition
@@ -119,8 +121,9 @@ BAD: list[tuple[Any, str, str]] = [
     (how("sum", **{"form": "y"}), "aggregate.x.form", "did you mean 'from'"),
     (how("sum", **{"from": ".y"}), "aggregate.x.from", "not a path"),
     (how("sum", expression="1"), "aggregate.x.expression", "no meaning with sum"),
-    (how("jsonata"), "aggregate.x.expression", "is missing"),
-    (how("jsonata", expression=""), "aggregate.x.expression", "is missing"),
+    (how("jsonata"), "aggregate.x.expression", "1 to 10,000 characters"),
+    (how("jsonata", expression=""), "aggregate.x.expression", "1 to 10,000 characters"),
+    (how("jsonata", expression="x" * 10_001), "aggregate.x.expression", "1 to 10,000 characters"),
     (how("jsonata", expression="1", **{"from": "y"}), "aggregate.x.from", "no meaning with jsonata"),
     (how("by-kind"), "members[0].kind", "'A' needs one"),
     (how("by-kind") | {"members": [{"name": "A", "kind": "x"}, "B"]}, "members[1].kind", "'B' needs one"),
@@ -148,6 +151,29 @@ def test_a_bad_gate_is_refused_by_its_field(document: Any, field: str, words: st
         definition.read(document)
     assert caught.value.details["field"] == field
     assert words in caught.value.message
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["A", "{% key %}"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "kind", "how", "from", "job", "tasks", "gate", "key"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(definition.Gate.__struct_encode_fields__), anything, max_size=4))
+def test_whatever_is_sent_is_a_gate_or_refused_by_a_field(fields: dict[str, Any]) -> None:
+    try:
+        read = definition.read(GATE | fields)
+    except errors.InvalidInput as error:
+        refusal = error
+    else:
+        assert definition.read(msgspec.to_builtins(read)) == read
+        return
+    assert refusal.details["field"]
+    assert msgspec.json.encode([refusal.message, refusal.details])
 
 
 # --- members that are given at run time -------------------------------------------------------------------------

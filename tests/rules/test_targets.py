@@ -20,6 +20,13 @@ def task(**fields: Any) -> dict[str, Any]:
     return {"job": {"tasks": [{"taskId": "a", "name": "work"} | fields]}}
 
 
+def nested(levels: int) -> dict[str, Any]:
+    inside: Any = "bottom"
+    for _ in range(levels - 1):
+        inside = [inside]
+    return {"index": inside}
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -34,6 +41,7 @@ def task(**fields: Any) -> dict[str, Any]:
         {"signal": {"jobId": "{% detail.jobId %}", "name": "approved"}},
         {"signal": {"jobId": "job-1", "name": "approved", "payload": [1, None]}},
         {"index": {"status": "{% detail.status %}"}},
+        {"index": {"deep": nested(62)}},
         {"webhook": HOOK},
         {"webhook": HOOK | {"secret": "secret://hook", "headers": {"X-Day": "{% detail.day %}"}, "body": None}},
         {"webhook": {"url": "{% detail.callback %}"}},
@@ -51,6 +59,9 @@ BAD: list[tuple[Any, str, str]] = [
     ({}, "", "exactly one of job, gate, signal, index, webhook"),
     ({"job": JOB, "gate": GATE}, "", "has job and gate"),
     ({"jbo": JOB}, ".jbo", "did you mean 'job'"),
+    (nested(65), "", "deeper than 64 levels"),
+    (nested(1000), "", "deeper than 64 levels"),
+    ({"index": {"list": [0, "{% %}"]}}, ".index.list[1]", "empty expression"),
     ({"job": []}, ".job", "must be an object"),
     ({"job": {"name": "x"}}, ".job.tasks", "is missing"),
     ({"job": JOB | {"tasks": []}}, ".job.tasks", "1 to"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections.abc import Collection, Iterable
 from typing import Any, TypeVar, cast
 
@@ -12,6 +13,8 @@ import msgspec
 from ostinato import errors
 
 T = TypeVar("T", bound=msgspec.Struct)
+
+_PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`$")
 
 LONGEST_HINT = 128
 MOST_COMPARED = 1000
@@ -129,11 +132,20 @@ def listed(names: Collection[str], most: int = 5) -> str:
 
 
 def short(value: object) -> str:
-    return short_text(repr(value))
+    """A value in a message: a few words, however large or deep it is."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, int) and value.bit_length() > 256:
+        return "a very large number"
+    return short_text(repr(value[:60] if isinstance(value, str) else value))
 
 
 def short_text(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
+    """The beginning of a text, in a form that can be sent back whatever was sent."""
+    cut = text if len(text) <= 60 else text[:57] + "..."
+    return cut.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_clean(text: str) -> bool:
@@ -142,7 +154,8 @@ def _is_clean(text: str) -> bool:
 
 
 def _located(error: msgspec.ValidationError, field: str) -> errors.InvalidInput:
-    sentence, _, where = str(error).partition(" - at `$")
-    path = where.rstrip("`").removeprefix(".")
-    at = field if not path else (field + path if path.startswith("[") else join(field, path))
+    sentence, path = str(error), ""
+    if found := _PLACE.search(sentence):
+        sentence, path = sentence[: found.start()], found["path"]
+    at = field + path if path.startswith("[") or not path else join(field, path.removeprefix("."))
     return errors.InvalidInput(f"{at or 'the document'} is not valid: {sentence}", field=at or "document")

@@ -16,6 +16,7 @@ DYNAMIC = "dynamic"
 MOST_MEMBERS = 10_000
 MOST_FIELDS = 100
 LONGEST_DESCRIPTION = 1024
+LONGEST_EXPRESSION = 10_000
 DAY = 86_400.0
 LONGEST_DEADLINE = 366 * DAY
 LONGEST_RETENTION = 10 * 366 * DAY
@@ -170,8 +171,11 @@ def _aggregation(name: str, item: Any) -> Aggregation:
     documents.check_text(name, field, 128)
     aggregation = documents.read(item, Aggregation, field)
     if aggregation.how == "jsonata":
-        if not aggregation.expression:
-            raise errors.InvalidInput(f"{field}.expression is missing: give the JSONata", field=f"{field}.expression")
+        if not aggregation.expression or len(aggregation.expression) > LONGEST_EXPRESSION:
+            raise errors.InvalidInput(
+                f"{field}.expression must be JSONata of 1 to {LONGEST_EXPRESSION:,} characters",
+                field=f"{field}.expression",
+            )
         if aggregation.path is not None:
             raise errors.InvalidInput(
                 f"{field}.from has no meaning with jsonata: the expression says where to look", field=f"{field}.from"

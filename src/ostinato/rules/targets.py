@@ -103,6 +103,7 @@ def _read(document: Any, field: str) -> Target:
     if len(given) != 1:
         what = f"has {' and '.join(given)}" if given else "says nothing"
         raise errors.InvalidInput(f"{field} {what}: a target is exactly one of {', '.join(KINDS)}", field=field)
+    templates.check(given, field)
     [(kind, value)] = given.items()
     return msgspec.structs.replace(Target(), **{kind: _READERS[kind](value, f"{field}.{kind}")})
 

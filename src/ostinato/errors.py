@@ -82,6 +82,24 @@ class UnknownMember(InvalidInput):
     code = "unknown_member"
 
 
+class MissingField(InvalidInput):
+    """The data lacks a field that the gate requires."""
+
+    code = "missing_field"
+
+
+class InvalidStatus(InvalidInput):
+    """The status of an arrival must be a short text, and the same wherever it is given."""
+
+    code = "invalid_status"
+
+
+class UnfitValue(InvalidInput):
+    """A value is not of the type that the gate aggregates."""
+
+    code = "unfit_value"
+
+
 class IdempotencyConflict(OstinatoError):
     """This idempotency key was used before with another body."""
 

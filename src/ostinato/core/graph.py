@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import graphlib
 import re
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ from typing import Any, Literal
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, retry
+from ostinato.core import codec, documents, retry
+from ostinato.core.documents import short as _short
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
@@ -211,10 +211,8 @@ def check_seconds(value: Any, field: str) -> float:
 
 
 def unknown_function_message(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
     return (
-        f"no worker has registered a function {name!r}: {hint}start a worker that has it, "
+        f"no worker has registered a function {name!r}: {documents.nearest(name, known)}start a worker that has it, "
         "or submit with EngineOptions(check_functions=False)"
     )
 
@@ -301,8 +299,3 @@ def _convert(document: Any, kind: Any, what: str) -> Any:
         raise errors.InvalidInput(f"{what} is not valid: {error}") from None
     except RecursionError:
         raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -88,9 +88,14 @@ class Definitions:
         self.rules.forget(tenant)
         return saved
 
-    async def definition(self, tenant: str, kind: str, name: str) -> Definition:
+    async def definition(self, tenant: str, kind: str, name: str, version: int | None = None) -> Definition:
+        """As it is now, or as it was in one version."""
+
         def script() -> database.Script[Definition]:
-            found = yield fetch("read_definition", tenant=tenant, kind=kind, name=name)
+            if version is None:
+                found = yield fetch("read_definition", tenant=tenant, kind=kind, name=name)
+            else:
+                found = yield fetch("read_definition_version", tenant=tenant, kind=kind, name=name, version=version)
             if not found or found[0][2] is None:
                 raise errors.DefinitionNotFound(f"there is no {kind} {name!r}", name=name)
             return Definition(*found[0])

@@ -78,9 +78,12 @@ class Arrive(msgspec.Struct, gc=False):
             return self._late(book, job)
         if not self.success:
             return self._failed(book, job, member)
-        before = book.tasks[(job_id, OPEN)].state
+        return Arrived(job_id, "arrived", self._take(book, job, member), job.state)
+
+    def _take(self, book: ledger.Ledger, job: rows.Job, member: rows.Task) -> bool:
+        before = book.tasks[(job.job_id, OPEN)].state
         consequences.complete(book, member, self.record)
-        return Arrived(job_id, "arrived", _opened(book, job, before, self.gate, self.key, self.member), job.state)
+        return _opened(book, job, before, self.gate, self.key, self.member)
 
     def _begin(self, book: ledger.Ledger) -> str:
         if self.create is None:
@@ -94,18 +97,15 @@ class Arrive(msgspec.Struct, gc=False):
         told = codec.encode_own({"gate": self.gate, "key": self.key, "member": self.member})
         data = told[:-1] + b',"record":' + self.record + b"}"
         book.emit(job, events.GATE_ARRIVAL_FAILED, member, data)
-        if self.on_failure == "wait":
-            return Arrived(job.job_id, "failed", False, job.state)
-        before = book.tasks[(job.job_id, OPEN)].state
-        failure = consequences.make_failure("ArrivalFailed", f"{self.member} has reported that it did not succeed")
-        consequences.fail_for_good(book, member, failure)
-        if not member.optional:
+        if self.on_failure == "partial":  # it counts as a report, though not as a success
+            return Arrived(job.job_id, "failed", self._take(book, job, member), job.state)
+        if self.on_failure == "fail":
+            failure = consequences.make_failure("ArrivalFailed", f"{self.member} has reported that it did not succeed")
+            consequences.fail_for_good(book, member, failure)
             if job.state == states.RUNNING:
                 consequences.cancel_open_tasks(book, job, consequences.event_data(reason=failure.message))
                 book.settle(job)
-            return Arrived(job.job_id, "failed", False, job.state)
-        opened = _opened(book, job, before, self.gate, self.key, self.member)
-        return Arrived(job.job_id, "failed", opened, job.state)
+        return Arrived(job.job_id, "failed", False, job.state)
 
     def _late(self, book: ledger.Ledger, job: rows.Job) -> Arrived:
         told = codec.encode_own({"gate": self.gate, "key": self.key, "member": self.member})

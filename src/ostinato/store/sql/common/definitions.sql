@@ -13,6 +13,11 @@ SELECT name, version, document, created_at, created_by FROM definition
 WHERE tenant = :tenant AND kind = :kind AND name = :name
 ORDER BY version DESC LIMIT 1;
 
+-- name: read_definition_version
+-- One definition as it was in one version.
+SELECT name, version, document, created_at, created_by FROM definition
+WHERE tenant = :tenant AND kind = :kind AND name = :name AND version = :version;
+
 -- name: list_versions
 -- Every version of one definition, newest first.
 SELECT name, version, document, created_at, created_by FROM definition

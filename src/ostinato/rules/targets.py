@@ -18,6 +18,8 @@ from ostinato.core import documents, graph
 from ostinato.rules import templates
 
 MOST_TARGETS = 10
+MOST_TASKS = 10_000
+"""Of a job that is written out; an expression may give more."""
 LONGEST_KEY = 256
 MOST_HEADERS = 50
 SECRET = re.compile(r"secret://[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -98,6 +100,14 @@ def check_key(value: Any, field: str) -> None:
     documents.check_text(value, field, LONGEST_KEY)
 
 
+def check_status(value: Any, field: str) -> None:
+    """Refuse what cannot be the status of an arrival."""
+    if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value.isprintable():
+        raise errors.InvalidStatus(
+            f"{field} must be a text of 1 to 64 characters like 'success', not {documents.short(value)}", field=field
+        )
+
+
 def _read(document: Any, field: str) -> Target:
     given = {name: value for name, value in documents.check_names(document, Target, field).items() if value is not None}
     if len(given) != 1:
@@ -112,7 +122,7 @@ def _job(given: Any, field: str) -> dict[str, Any]:
     document = _check_shape(given, graph.JobSpec, field)
     tasks = document["tasks"]
     if not templates.is_template(tasks):
-        for index, task in enumerate(documents.as_list(tasks, f"{field}.tasks", 1, 100_000)):
+        for index, task in enumerate(documents.as_list(tasks, f"{field}.tasks", 1, MOST_TASKS)):
             if not templates.is_template(task):
                 _check_shape(task, graph.TaskSpec, f"{field}.tasks[{index}]")
     if not templates.has_expressions(document):
@@ -136,14 +146,6 @@ def _gate(document: Any, field: str) -> GateTarget:
             f"{field}.data must be an object, or an expression that gives one: {{% … %}}", field=f"{field}.data"
         )
     return target
-
-
-def check_status(value: Any, field: str) -> None:
-    """Refuse what cannot be the status of an arrival."""
-    if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value.isprintable():
-        raise errors.InvalidStatus(
-            f"{field} must be a text of 1 to 64 characters like 'success', not {documents.short(value)}", field=field
-        )
 
 
 def _signal(document: Any, field: str) -> SignalTarget:

@@ -382,7 +382,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None, database=None)
+@settings(max_examples=300, deadline=None, database=None)
 @given(JSON, JSON)
 def test_any_json_is_a_pattern_or_refused(document: Any, event: Any) -> None:
     try:
@@ -441,6 +441,6 @@ def test_an_event_may_be_any_mapping_and_nothing_else() -> None:
 )
 def test_no_wildcard_takes_long(text: str, value: str) -> None:
     pattern = patterns.compile({"field": [{"wildcard": text}]})
-    began = time.perf_counter()
+    began = time.process_time()
     assert not pattern.matches({"field": value})
-    assert time.perf_counter() - began < 0.25
+    assert time.process_time() - began < 0.25

@@ -106,7 +106,8 @@ def between(low: float, high: float, with_low: bool, with_high: bool) -> Test:
 
 def in_network(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Test:
     def fits(value: str) -> bool:
-        if len(value) > _LONGEST_ADDRESS or "%" in value:  # a zone (fe80::1%eth0) belongs to one machine
+        # Reading takes time, also where it fails. A zone (fe80::1%eth0) has a meaning on one machine only.
+        if len(value) > _LONGEST_ADDRESS or "%" in value:
             return False
         try:
             return ipaddress.ip_address(value) in network

@@ -246,7 +246,7 @@ def _sign(value: Any, at: str) -> str:
 
 def _cidr(operand: Any, at: str) -> matching.Test:
     address, slash, bits = _string(operand, at).partition("/")
-    if not slash or not (bits.isascii() and bits.isdigit()) or len(bits) > 3 or "%" in address:
+    if not slash or not (bits.isascii() and bits.isdigit()) or "%" in address:
         _refuse(at, "must be an address, a slash and a number of bits, such as 10.0.0.0/24 or 2001:db8::/32")
     try:
         return matching.in_network(ipaddress.ip_network((address, int(bits)), strict=False))

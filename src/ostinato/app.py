@@ -70,6 +70,7 @@ class Ostinato:
 
         def register(code: Callable[..., Any]) -> functions.Function:
             chosen = name or getattr(code, "__name__", "")
+            graph.check_not_reserved(chosen, queue)
             if chosen in self.functions:
                 raise errors.InvalidInput(f"there is already a function {chosen!r}: give this one another name")
             made = functions.Function(
@@ -165,14 +166,7 @@ class Ostinato:
             await self.note(actor, "jobs.submit", answer.job_id)
 
     async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:
-        spec = graph.read_job(secrets_.hide_in_document(_document(job, overrides)))
-        if len(spec.tasks) > self.options.max_tasks:
-            raise errors.InvalidGraph(
-                f"the job has {len(spec.tasks):,} tasks and the limit is {self.options.max_tasks:,}", field="tasks"
-            )
-        await self.engine.check_functions(spec.tasks)
-        inputs = self.engine.encode_inputs(spec.tasks)
-        return commands.Submit(spec.job_id or str(uuid_utils.uuid7()), spec, inputs, actor)
+        return await self.engine.prepare_job(secrets_.hide_in_document(_document(job, overrides)), actor)
 
     async def submit_task(
         self, name: str | functions.Function, /, *, submit: Mapping[str, Any] | None = None, **given: Any

@@ -19,7 +19,7 @@ import uuid_utils
 
 from ostinato import app, errors
 from ostinato.api import access, settings
-from ostinato.core import codec, commands, retry, rows
+from ostinato.core import codec, commands, graph, retry, rows
 from ostinato.engine import engine
 from ostinato.remote import wire
 
@@ -75,6 +75,7 @@ class Desk:
     # --- who works ------------------------------------------------------------------------------------------------
 
     async def register(self, client: app.Ostinato, who: access.Principal, body: wire.Register) -> wire.Registered:
+        graph.check_not_reserved(*[function.name for function in body.functions], *(body.queues or ()))
         worker_id = body.worker_id or str(uuid_utils.uuid4())
         found = await client.engine.store.worker(client.tenant, worker_id)
         if found is not None:

@@ -243,14 +243,22 @@ def _check_task(task: TaskSpec) -> None:
         raise errors.InvalidInput(
             f"task {task.task_id!r} is external: nobody runs it, so it has no delay, retry or timeout"
         )
-    if task.name.startswith(RESERVED) or (task.queue or "").startswith(RESERVED):
-        raise errors.InvalidInput(
-            f"task {task.task_id!r}: names of functions and queues that start with {RESERVED!r} are the engine's own"
-        )
+    check_not_reserved(task.name, task.queue)
     if task.priority is not None:
         _check_priority(task.priority, f"priority of task {task.task_id!r}")
     if len(task.depends_on) > 1:
         task.depends_on = list(dict.fromkeys(task.depends_on))  # a dependency named twice counts once
+
+
+def check_not_reserved(*names: str | None) -> None:
+    """Refuse names of functions and queues that would be taken for the engine's own."""
+    for name in names:
+        if name is not None and name.startswith(RESERVED):
+            raise errors.InvalidInput(
+                f"{_short(name)}: names that start with {RESERVED!r} are those of the engine's own functions and "
+                "queues: use another name",
+                field="name",
+            )
 
 
 def check_name(value: str, field: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+import uuid_utils
 
 from ostinato import encryption, errors, functions, options, secrets, tracing, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
@@ -54,7 +55,8 @@ class Engine:
         self.max_tasks = settings.max_tasks
         self._url = url
         self._keyring = keyring
-        self.secrets = secret_source or secrets.from_environment
+        self.secret_source = secret_source or secrets.from_environment
+        self.secrets: secrets.SecretSource | None = self.secret_source
         self._functions = registry
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual
@@ -222,9 +224,10 @@ class Engine:
         settings = dataclasses.replace(self.options, queues=(graph.SYSTEM_QUEUE,), concurrency=OWN_CONCURRENCY)
         registry: dict[str, functions.Function] = {}
         made = Engine(
-            self._url, tenant, registry, settings, keyring=self._keyring, secret_source=self.secrets, host=self
+            self._url, tenant, registry, settings, keyring=self._keyring, secret_source=self.secret_source, host=self
         )
         made._attending = True
+        made.secrets = None  # what it handles comes from anywhere, and is not to be read as a wish for a secret
         registry.update({} if self._own_functions is None else self._own_functions(made))
         await made.start()
         return made
@@ -263,6 +266,16 @@ class Engine:
         await self.check_functions(specs)
         return specs, self.encode_inputs(specs)
 
+    async def prepare_job(self, document: Any, actor: str | None = None) -> commands.Submit:
+        """Check a job, and make the command that enters it."""
+        spec = graph.read_job(document)
+        if len(spec.tasks) > self.max_tasks:
+            raise errors.InvalidGraph(
+                f"the job has {len(spec.tasks):,} tasks and the limit is {self.max_tasks:,}", field="tasks"
+            )
+        await self.check_functions(spec.tasks)
+        return commands.Submit(spec.job_id or str(uuid_utils.uuid7()), spec, self.encode_inputs(spec.tasks), actor)
+
     def encode_inputs(self, specs: Sequence[graph.TaskSpec]) -> list[bytes]:
         """The inputs as JSON. Tasks that do not name a queue get that of their function, where it is known here."""
         limit = self.max_payload_bytes
@@ -277,7 +290,7 @@ class Engine:
         """Refuse names that neither this process nor any worker of this database has ever registered."""
         if not self.options.check_functions:
             return
-        wanted = {spec.name for spec in specs} - self._known_functions - self._functions.keys()
+        wanted = {spec.name for spec in specs if not spec.external} - self._known_functions - self._functions.keys()
         if not wanted:
             return
         self._known_functions |= set(await self.store.functions(self.tenant))

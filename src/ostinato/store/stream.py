@@ -41,10 +41,17 @@ class Stream:
     db: database.Database
 
     async def events(
-        self, tenant: str, job_id: str, *, task_id: str | None = None, after: int = 0, most: int = reads.PAGE
+        self,
+        tenant: str,
+        job_id: str,
+        *,
+        task_id: str | None = None,
+        types: Collection[str] | None = None,
+        after: int = 0,
+        most: int = reads.PAGE,
     ) -> list[events.Event]:
-        """What happened to a job, or to one task of it, from a place on."""
-        return await self.db.read(lambda: stream(tenant, job_id, task_id, after, most))
+        """What happened to a job, or to one task of it, or what there is of certain types, from a place on."""
+        return await self.db.read(lambda: stream(tenant, job_id, task_id, after, most, types))
 
     async def feed(self, tenant: str, cursor: str | None = None, most: int = reads.PAGE) -> list[FeedEvent]:
         """Events of all jobs in the order of their commits. Going on from the last cursor misses nothing, ever."""
@@ -77,7 +84,9 @@ def stream(
         found = yield fetch("list_pages", tenant=tenant, job_id=job_id, after=last, mention=mention, most=PAGES_AT_ONCE)
         for first, last, at, body in found:  # noqa: B007 -- the next look starts after the last page of this one
             for event in pages.read(job_id, first, at, body):
-                if event.seq > after and (task_id is None or event.task_id == task_id):
+                if event.seq <= after or (task_id is not None and event.task_id != task_id):
+                    continue
+                if types is None or event.type in types:
                     result.append((yield from _whole(tenant, event)))
                     if len(result) == most:
                         return result

@@ -128,9 +128,7 @@ def self_signed(folder: Path, name: str) -> tuple[ssl.SSLContext, str]:
     trusted, private = folder / "server.pem", folder / "server.key"
     trusted.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     private.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(trusted, private)

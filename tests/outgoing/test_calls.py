@@ -104,7 +104,7 @@ async def wait_asked_for(server: support.Server, caller: outgoing.Caller, status
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_an_answer_can_say_when_to_come_back(server: support.Server, caller: outgoing.Caller, status: int) -> None:
+async def test_an_answer_says_when_to_come_back(server: support.Server, caller: outgoing.Caller, status: int) -> None:
     assert await wait_asked_for(server, caller, status, "120") == 120
     assert await wait_asked_for(server, caller, status, "999999") == 3600
     assert await wait_asked_for(server, caller, status, "0") == 1

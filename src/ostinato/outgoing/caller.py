@@ -1,8 +1,8 @@
 """One POST to an address that a user gave.
 
 The connection goes to an address that was checked; the certificate, SNI and the Host header are those of the name. No
-proxy, redirect, cookie, compression or second use of a connection. Errors say what failed, and nothing about the network
-in here: no address, no path or query of the URL, nothing of the answer but its status.
+proxy, redirect, cookie, compression or second use of a connection. Errors say what failed, and nothing about the
+network in here: no address, no path or query of the URL, nothing of the answer but its status.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ RETRYABLE = frozenset({408, 425, 429})
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~]*")
 _OWN = frozenset(
-    "accept-encoding connection content-length expect host idempotency-key keep-alive proxy-authenticate "
-    "proxy-authorization proxy-connection te trailer transfer-encoding upgrade".split()
+    {"accept-encoding", "connection", "content-length", "expect", "host", "idempotency-key", "keep-alive"}
+    | {"proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
 """Headers that are ours: those of the connection, and those that would let a body be read in two ways."""
 
@@ -89,20 +89,24 @@ class Caller:
         sent = {"content-type": "application/json", "user-agent": "ostinato", "accept": "*/*", **_checked(headers)}
         sent |= {"host": target.authority, "accept-encoding": "identity", "connection": "close"}
         sent |= _about(body, secret, idempotency_key)
+        ends = asyncio.get_running_loop().time() + timeout
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout_at(ends):
                 found = await self._guard.addresses_of(target)
-                return await self._post(target, found[:MOST_ADDRESSES], sent, body, timeout)
+                return await self._post(target, found[:MOST_ADDRESSES], sent, body, ends)
         except TimeoutError:
             raise errors.TargetUnreachable(f"{target.host} did not answer within {timeout:g} s") from None
 
     async def _post(
-        self, url: targets.Url, found: list[str], headers: dict[str, str], body: bytes, timeout: float
+        self, url: targets.Url, found: list[str], headers: dict[str, str], body: bytes, ends: float
     ) -> Answer:
         import httpx2
 
+        # Each address has a share of the time, and one is left for the answer. Connecting that is cut off from outside
+        # instead would leave a socket behind in the middle of a TLS handshake.
+        left = max(ends - asyncio.get_running_loop().time(), 0.001)
+        waits = httpx2.Timeout(left, connect=left / (len(found) + 1))
         # A client for one call: a connection that was made for one name must not serve another at the same address.
-        waits = httpx2.Timeout(timeout, connect=timeout / len(found))
         transport = httpx2.AsyncHTTPTransport(verify=self._context(), trust_env=False)
         async with httpx2.AsyncClient(transport=transport, timeout=waits, trust_env=False) as client:
             for last, address in enumerate(found, start=1 - len(found)):
@@ -136,7 +140,9 @@ class Caller:
                 body += part
                 if len(body) > self._options.max_answer_bytes:
                     limit = self._options.max_answer_bytes
-                    raise errors.CallRejected(f"{host} answered with more than {limit:,} bytes", status=answer.status_code)
+                    raise errors.CallRejected(
+                        f"{host} answered with more than {limit:,} bytes", status=answer.status_code
+                    )
         except httpx2.TimeoutException:
             raise TimeoutError from None
         except httpx2.HTTPError:
@@ -174,7 +180,9 @@ def _about(body: bytes, secret: str | None, key: str | None) -> dict[str, str]:
     message = uuid.uuid4().hex
     if key is not None:
         if not re.fullmatch(r"[!-~]{1,255}", key):
-            raise errors.InvalidInput("the idempotency key must be 1 to 255 printable characters", field="idempotencyKey")
+            raise errors.InvalidInput(
+                "an idempotency key must be 1 to 255 printable characters", field="idempotencyKey"
+            )
         headers["idempotency-key"] = key
         message = hashlib.sha256(key.encode()).hexdigest()[:32]  # a key may hold a full stop, an id may not
     if secret is not None:

@@ -48,7 +48,7 @@ def parse(text: str) -> Url:
         raise errors.TargetRefused(f"the URL is longer than {LONGEST} characters")
     if not re.fullmatch(r"[!-~]*", text) or "\\" in text:
         raise errors.TargetRefused(
-            "the URL has a character that must be percent-encoded; a host with other than ASCII letters is written xn--…"
+            "the URL has a character that must be percent-encoded; a host is written in ASCII letters, or as xn--…"
         )
     found = _URL.fullmatch(text)
     scheme = found["scheme"].lower() if found else ""
@@ -108,7 +108,7 @@ class Guard:
         found = await self._resolve(url)
         if not all(self._allowed(url.host, address) or addresses.is_public(address) for address in found):
             raise errors.TargetRefused(
-                f"{url.host} must not be called: it is not on the internet. The operator of this installation can allow it"
+                f"{url.host} must not be called: it is not on the internet. The operator of this server can allow it"
             )
         if url.scheme == "http" and not all(self._allowed(url.host, address) for address in found):
             raise errors.TargetRefused(f"{url.host} must be called with https://")

@@ -278,6 +278,12 @@ class ServerStopping(StreamClosed):
     code = "server_stopping"
 
 
+class InvalidSignature(OstinatoError):
+    """The signature does not fit the message and the secret."""
+
+    code = "invalid_signature"
+
+
 class UnsafeBind(OstinatoError):
     """Anybody who reaches this address could do anything. Make a key first: `ostinato keys create`."""
 
@@ -339,6 +345,30 @@ class UnknownSecret(TerminalError):
     """The input refers to a secret that this worker does not have."""
 
     code = "unknown_secret"
+
+
+class TargetRefused(TerminalError):
+    """This address must not be called."""
+
+    code = "target_refused"
+
+
+class TargetUnreachable(OstinatoError):
+    """The address could not be reached, or did not answer in time."""
+
+    code = "target_unreachable"
+
+
+class CallFailed(OstinatoError):
+    """The called server could not do it now: it answered 408, 425, 429 or 500 and above."""
+
+    code = "call_failed"
+
+
+class CallRejected(TerminalError):
+    """The called server does not want this request: sending it again does not help."""
+
+    code = "call_rejected"
 
 
 class RetryAfter(OstinatoError):

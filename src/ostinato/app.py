@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar, Unpack, cast, overload
@@ -18,6 +19,10 @@ from ostinato.core import audit_chain, codec, commands, filters, graph, statuses
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import bell, engine, scribe
+from ostinato.reactions import events as outside
+from ostinato.reactions import functions as own_functions
+from ostinato.reactions import gates as gates_
+from ostinato.reactions import rules as rules_
 from ostinato.store import connect, lists, stream
 
 T = TypeVar("T")
@@ -104,6 +109,7 @@ class Ostinato:
             keyring=self.keyring,
             secret_source=self.secret_source,
             manual=manual,
+            own_functions=own_functions.make,
         )
 
     def attach(self, running: engine.Engine) -> None:
@@ -218,6 +224,26 @@ class Ostinato:
         await self.note(actor, "jobs.publishStatus", job_id)
         at = None if timestamp is None else statuses.written(timestamp)
         await self.engine.execute(commands.PublishStatus(job_id, *told, timestamp=at, actor=actor))
+
+    # --- reacting ----------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def gates(self) -> gates_.Gates:
+        """The gates of this tenant: define them, and look at which there are."""
+        return gates_.Gates(self)
+
+    def gate(self, name: str) -> gates_.Gate:
+        """One gate, to report to, to look at, to open: `await app.gate("phase2-to-phase3").arrive(key, member)`."""
+        return self.gates.gate(name)
+
+    @functools.cached_property
+    def rules(self) -> rules_.Rules:
+        """The rules of this tenant: what is to happen about which events."""
+        return rules_.Rules(self)
+
+    async def post_events(self, events: Any) -> list[outside.Received]:
+        """Record events of others, each once, and let the rules act on them."""
+        return await outside.post(self, events)
 
     # --- finding ---------------------------------------------------------------------------------------------
 

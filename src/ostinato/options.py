@@ -48,6 +48,10 @@ class EngineOptions:
     """Run tasks in this process. A process that only submits and looks says False."""
     maintain: bool = True
     """Fire timers and take over from dead workers in this process."""
+    webhooks: bool = False
+    """Let rules and gates of this process call addresses on the internet."""
+    webhook_networks: tuple[str, ...] = ()
+    """Hosts, addresses and networks that they may call though these are private."""
     clock: Callable[[], int] | None = None
     """Microseconds since the epoch, for tests; otherwise the database's clock."""
 

@@ -40,7 +40,7 @@ def submission(
     depth: int = 0,
     actor: str | None = None,
 ) -> producing.Submit:
-    """The job in which the members report. `gate` has its members, whether from its definition or `frozen` for the key."""
+    """The job in which the members report. `gate` has its members: from its definition, or `frozen` for the key."""
     opening = Opening(gate.name, version, key, list(gate.expected.values()) if frozen else None)
     members = list(gate.expected)
     tasks = [graph.TaskSpec(name, MEMBER, queue=graph.SYSTEM_QUEUE, external=True) for name in members]

@@ -11,7 +11,13 @@ from ostinato.core import codec
 from ostinato.engine import engine
 from ostinato.store import definitions
 
-T = TypeVar("T")
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=Named)
 REMEMBERED_SECONDS = 1.0
 """How long a definition is believed to be as it was. Whoever changes one here is heard at once."""
 
@@ -47,10 +53,12 @@ class Shelf(Generic[T]):
         self._expressions_of = expressions_of
         self._known: dict[tuple[str, int | None], tuple[float, Defined[T]]] = {}
 
-    async def save(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> definitions.Definition:
+    async def save(
+        self, document: Any, *, actor: str | None = None, expected: int | None = None
+    ) -> definitions.Definition:
         """A new version, if anything has changed. Everything in it is checked before."""
         made = self.check(document)
-        name: str = made.name  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        name = made.name
         saved = await self._store.save_definition(
             self._tenant, self._kind, name, codec.encode(made), created_by=actor, expected=expected
         )
@@ -75,9 +83,7 @@ class Shelf(Generic[T]):
     async def roll_back(self, name: str, version: int, *, actor: str | None = None) -> definitions.Definition:
         """Make an earlier version the newest one."""
         earlier = await self._store.definition(self._tenant, self._kind, name, version)
-        saved = await self._store.save_definition(
-            self._tenant, self._kind, name, earlier.document, created_by=actor
-        )
+        saved = await self._store.save_definition(self._tenant, self._kind, name, earlier.document, created_by=actor)
         self._known.pop((name, None), None)
         await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         return saved

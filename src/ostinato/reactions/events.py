@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Literal, cast
 
 import msgspec
 import uuid_utils
@@ -27,17 +28,15 @@ class Received(msgspec.Struct, frozen=True, rename="camel"):
 
 async def post(app: definitions.Application, given: Any) -> list[Received]:
     """Record events. All of them are checked before any is, so that a bad one changes nothing."""
-    documents_ = given if isinstance(given, list) else [given]
-    if not 1 <= len(documents_) <= MOST_EVENTS:
-        raise errors.InvalidInput(f"send 1 to {MOST_EVENTS} events at a time, not {len(documents_):,}", field="events")
+    items = cast("list[Any]", given) if isinstance(given, list) else [given]
+    if not 1 <= len(items) <= MOST_EVENTS:
+        raise errors.InvalidInput(f"send 1 to {MOST_EVENTS} events at a time, not {len(items):,}", field="events")
     running = app.engine
     now = moments.text(running.db.now())
-    batch = [read(item, running.tenant, now, f"events[{index}]") for index, item in enumerate(documents_)]
-    answers: list[Received] = []
-    for event in batch:
-        outcome = await running.execute(commands.Observe(event["source"], event["id"], codec.encode(event)))
-        answers.append(Received(event["id"], event["source"], outcome))
-    return answers
+    batch = [read(item, running.tenant, now, f"events[{index}]") for index, item in enumerate(items)]
+    observed = [commands.Observe(event["source"], event["id"], codec.encode(event)) for event in batch]
+    outcomes = await asyncio.gather(*[running.execute(command) for command in observed])
+    return [Received(e["id"], e["source"], outcome) for e, outcome in zip(batch, outcomes, strict=True)]
 
 
 def read(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
@@ -48,7 +47,8 @@ def read(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
     made = _from_cloud_event(event, field) if "specversion" in event else _from_event_bridge(event, field)
     if made["source"] == rulebook.SOURCE:
         raise errors.InvalidInput(
-            f"{field}.source {rulebook.SOURCE!r} is that of the engine's own events: use another", field=f"{field}.source"
+            f"{field}.source {rulebook.SOURCE!r} is that of the engine's own events: use another",
+            field=f"{field}.source",
         )
     return {"version": "0", "time": now} | made | {"account": tenant}
 
@@ -85,7 +85,9 @@ def _from_cloud_event(event: Mapping[str, Any], field: str) -> dict[str, Any]:
     if event["specversion"] != "1.0":
         raise errors.InvalidInput(f"{field}.specversion must be '1.0'", field=f"{field}.specversion")
     if "data_base64" in event:
-        raise errors.InvalidInput(f"{field}.data_base64 cannot be matched: send data as JSON", field=f"{field}.data_base64")
+        raise errors.InvalidInput(
+            f"{field}.data_base64 cannot be matched: send data as JSON", field=f"{field}.data_base64"
+        )
     data = event.get("data", {})
     made: dict[str, Any] = {
         "id": _text(event, "id", field),

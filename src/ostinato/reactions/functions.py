@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-from ostinato import errors, expressions, functions, outgoing, secrets
+from ostinato import errors, expressions, functions, outgoing, secrets, threads
 from ostinato.context import Context
-from ostinato.core import codec, commands, moments, rulebook
+from ostinato.core import codec, commands, graph, moments, rulebook
 from ostinato.core.commands import gating, reacting
 from ostinato.core.retry import Retry
 from ostinato.engine import engine
@@ -58,7 +58,8 @@ class OwnFunctions:
             outputs = await ctx.dependency_outputs.load()
             reported = {name: records.read(output) for name, output in outputs.items() if output is not None}
             steps = await self.engine.store.steps(self.engine.tenant, ctx.job_id, gating.OPEN)
-            mark = next((codec.decode(output) for name, output, _ in steps if name == gating.OPENED), {})
+            marks = [codec.decode(output) for name, output, _ in steps if name == gating.OPENED]
+            mark = marks[0] if marks else {}
         ids = records.correlation_ids(reported[name] for name in gate.expected if name in reported)
         opened_at = mark.get("at")
         return {
@@ -66,7 +67,7 @@ class OwnFunctions:
             "key": said.key,
             "late": said.late is not None,
             "members": msgspec.to_builtins(reported),
-            "aggregate": aggregate.aggregate(gate, reported, _evaluate),
+            "aggregate": await threads.run(lambda: aggregate.aggregate(gate, reported, _evaluate)),
             "correlationId": ids[0] if ids else None,
             "correlationIds": ids,
             "openedAt": None if opened_at is None else moments.text(opened_at),
@@ -94,29 +95,27 @@ class OwnFunctions:
             raise errors.TerminalError(
                 f"{DEEPEST} rules and gates have led to this one: they seem to follow each other in a circle"
             )
-        if data is None:
-            data = (await ctx.dependency_outputs.load())[gating.OPEN]
+        about_it: dict[str, Any] = (await ctx.dependency_outputs.load())[gating.OPEN] if data is None else data
         [(kind, template)] = target.items()
-        now = moments.moment(self.engine.db.now())
-        filled = expressions.render(template, data, kind, now=now)
+        now = self.engine.db.now() / 1e6
+        filled = await threads.run(lambda: expressions.render(template, about_it, kind, now))
         match kind:
             case "job":
-                return await self._start_job(ctx, whose, filled, data)
+                return await self._start_job(ctx, whose, filled, about_it)
             case "gate":
-                return await self._report(whose, filled, data)
+                return await self._report(whose, filled, about_it)
             case "signal":
                 return await self._signal(ctx, filled)
             case "webhook":
-                return await self._call(ctx, filled, data)
+                return await self._call(ctx, filled, about_it)
             case "index":
                 return await self._index(filled)
             case _:
                 raise errors.TerminalError(f"{kind!r} is no target")
 
     async def _start_job(self, ctx: Context, whose: About, document: Any, data: Mapping[str, Any]) -> Any:
-        made = {"idempotencyKey": ctx.idempotency_key, "correlationId": _correlation_id(data)} | {
-            name: value for name, value in document.items() if value is not None
-        }
+        made: dict[str, Any] = {"idempotencyKey": ctx.idempotency_key, "correlationId": _correlation_id(data)}
+        made |= {name: value for name, value in document.items() if value is not None}
         made["tags"] = made.get("tags", {}) | {rulebook.DEPTH_TAG: str(whose.depth + 1)}
         by = f"rule:{whose.rule}" if whose.rule is not None else f"gate:{whose.gate}"
         answer = await self.engine.execute(await self.engine.prepare_job(made, by))
@@ -139,6 +138,10 @@ class OwnFunctions:
         return {"jobId": filled["jobId"], "woken": await self.engine.execute(command)}
 
     async def _call(self, ctx: Context, filled: Any, data: Mapping[str, Any]) -> Any:
+        if not self.engine.options.webhooks:
+            raise errors.TerminalError(
+                "webhooks are off here: start this process with EngineOptions(webhooks=True), or --webhooks"
+            )
         body = codec.encode(filled.get("body", data), "the body of the call", self.engine.max_payload_bytes)
         secret = filled.get("secret")
         answer = await self._calls.post(
@@ -163,9 +166,9 @@ class OwnFunctions:
         raise errors.TerminalError("this engine keeps no index of executions")
 
 
-def make(running: engine.Engine, calls: outgoing.Caller) -> dict[str, functions.Function]:
+def make(running: engine.Engine) -> dict[str, functions.Function]:
     """The functions for one engine."""
-    own = OwnFunctions(running, calls)
+    own = OwnFunctions(running, outgoing.Caller(outgoing.CallOptions(allow=running.options.webhook_networks)))
     code = {
         instance.OPEN: own.open,
         instance.DEADLINE: own.deadline,
@@ -180,8 +183,11 @@ def _evaluate(expression: str, data: Any) -> Any:
 
 def _correlation_id(data: Mapping[str, Any]) -> str | None:
     """Of what a gate has come to, or of the job that a rule has heard of."""
-    found = data.get("correlationId") or (data.get("detail") or {}).get("correlationId")
-    return found if isinstance(found, str) else None
+    detail: Any = data.get("detail")
+    found: Any = data.get("correlationId")
+    if found is None and isinstance(detail, dict):
+        found = cast("dict[str, Any]", detail).get("correlationId")
+    return found if graph.is_id(found) else None
 
 
 def _as_key(value: Any) -> Any:

@@ -77,9 +77,7 @@ class Gate:
             # Who is expected is only known to the job; it refuses whoever is not.
             frozen = definition.freeze(gate, [definition.Member(member, kind="unknown")])
         now = moments.moment(self._engine.db.now())
-        record = arrivals.check(
-            frozen, key, member, data, status, correlation_id=correlation_id, arrived_at=now
-        )
+        record = arrivals.check(frozen, key, member, data, status, correlation_id=correlation_id, arrived_at=now)
         create = None
         if gate.members != definition.DYNAMIC:
             create = instance.submission(
@@ -90,14 +88,12 @@ class Gate:
             about = f"late:{self.name}:{key}:{member}"[:255]
             late = instance.late_submission(gate, version, key, _new_id(), record, about, depth)
         answer: commands.Arrived = await self._engine.execute(
-            commands.Arrive(
-                self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late
-            )
+            commands.Arrive(self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late)
         )
         if answer.outcome == "late" and gate.late == "refuse":
             raise errors.GateClosed(
-                f"gate {self.name!r} is {_state(answer.state)} for key {key!r}: the report of {member!r} came too late, "
-                "and is recorded as such",
+                f"gate {self.name!r} is {_state(answer.state)} for key {key!r}: the report of {member!r} came too "
+                "late, and is recorded as such",
                 jobId=answer.job_id,
             )
         return answer
@@ -105,7 +101,7 @@ class Gate:
     async def freeze(
         self, key: str, members: Sequence[Any], *, correlation_id: str | None = None, actor: str | None = None
     ) -> commands.Frozen:
-        """Say who is expected for a key, for a gate whose members are only known at run time. Nobody opens it at once."""
+        """Say who is expected for a key, where that is only known at run time. With nobody, the gate opens at once."""
         gate, version = await self._shelf.get(self.name)
         frozen = definition.freeze(gate, list(members))
         targets.check_key(key, "key")
@@ -123,7 +119,7 @@ class Gate:
         return missing
 
     async def reset(self, key: str, *, reason: str | None = None, actor: str | None = None) -> str:
-        """Forget what was reported: the next report for the key begins anew. The answer is the job that stays behind."""
+        """Forget what was reported: the next report begins anew. The answer is the job that stays behind."""
         job_id = await self._engine.execute(commands.ResetGate(self.name, key, actor, reason))
         await self._app.note(actor, "gates.reset", f"{self.name}/{key}", reason=reason, jobId=job_id)
         return job_id
@@ -154,7 +150,6 @@ class Gate:
         mark: dict[str, Any] = {} if opened is None else codec.decode(opened)
         told = await self._told(job.job_id, (events.GATE_OPENED, events.GATE_RESET))
         last: dict[str, Any] = codec.decode(told[-1].data) if told else {}
-        outputs = await self._store.outputs(self._tenant, job.job_id)
         return status.Instance(
             key=key,
             state=_state(job.state) if opened is None else "open",
@@ -166,9 +161,9 @@ class Gate:
             reason=last.get("reason"),
             ended_at=None if opened is not None or job.finished_at is None else moments.moment(job.finished_at),
             triggered=[
-                {"target": task_id, "state": task.state, "result": outputs.get(task_id)}
-                for task_id, task in tasks.items()
-                if task_id.startswith(instance.TRIGGER)
+                {"target": task.task_id, "state": task.state, "result": await self._output(task)}
+                for task in tasks.values()
+                if task.task_id.startswith(instance.TRIGGER)
             ],
         )
 
@@ -188,10 +183,14 @@ class Gate:
         for name in gate.expected:
             task = tasks.get(name)
             if task is not None and task.state == states.COMPLETED and task.output is not None:
-                data = await self._store.payload(self._tenant, job_id, task.output)
                 at = None if task.finished_at is None else moments.moment(task.finished_at)
-                found[name] = msgspec.structs.replace(records.read(codec.decode(data)), arrived_at=at)
+                found[name] = msgspec.structs.replace(records.read(await self._output(task)), arrived_at=at)
         return found, late
+
+    async def _output(self, task: rows.Task) -> Any:
+        if task.output is None:
+            return None
+        return codec.decode(await self._store.payload(self._tenant, task.job_id, task.output))
 
     async def _tasks(self, job_id: str) -> list[rows.Task]:
         found: list[rows.Task] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from ostinato import errors
@@ -75,7 +76,12 @@ class Stream:
 
 
 def stream(
-    tenant: str, job_id: str, task_id: str | None = None, after: int = 0, most: int | None = None
+    tenant: str,
+    job_id: str,
+    task_id: str | None = None,
+    after: int = 0,
+    most: int | None = None,
+    types: Collection[str] | None = None,
 ) -> database.Script[list[events.Event]]:
     mention = None if task_id is None else pages.mention(task_id)
     result: list[events.Event] = []

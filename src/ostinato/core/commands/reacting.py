@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -57,7 +57,7 @@ def _follow(book: ledger.Ledger, rules: rulebook.RuleBook, event: Mapping[str, A
 def enter(book: ledger.Ledger, rule: rulebook.Rule, event: Mapping[str, Any], job_id: str, depth: int) -> None:
     """Enter the job that does what a rule wants done."""
     detail: Any = event.get("detail")
-    correlation = detail.get("correlationId") if isinstance(detail, dict) else None
+    correlation: Any = cast("dict[str, Any]", detail).get("correlationId") if isinstance(detail, dict) else None
     tasks: list[graph.TaskSpec] = []
     inputs: list[bytes] = []
     for number, target in enumerate(rule.targets, 1):

@@ -14,6 +14,10 @@ WHEN (OLD.state <> NEW.state AND NOT CASE OLD.state
     ELSE false END)
 EXECUTE FUNCTION ostinato_refuse('this move of a task is not legal');
 
+ALTER TABLE timer DROP CONSTRAINT timer_kind_check;
+ALTER TABLE timer ADD CONSTRAINT timer_kind_check
+    CHECK (kind IN ('retry', 'sleep', 'wait', 'delay', 'external', 'deadline'));
+
 -- Who has work for the engine itself.
 CREATE INDEX ready_system ON ready (tenant) WHERE queue = 'ostinato.system';
 

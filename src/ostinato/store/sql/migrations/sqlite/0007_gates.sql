@@ -27,6 +27,26 @@ BEGIN
     SELECT RAISE(ABORT, 'ostinato: this move of a task is not legal');
 END;
 
+-- (A check cannot be changed in place.)
+ALTER TABLE timer RENAME TO timer_before;
+DROP INDEX timer_due;
+DROP INDEX timer_wait;
+CREATE TABLE timer (
+    tenant TEXT NOT NULL,
+    job_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (
+        kind = 'retry' OR kind = 'sleep' OR kind = 'wait' OR kind = 'delay' OR kind = 'external' OR kind = 'deadline'),
+    name TEXT NOT NULL,
+    key TEXT NOT NULL,
+    due_at INTEGER,
+    PRIMARY KEY (tenant, job_id, task_id)
+) WITHOUT ROWID;
+INSERT INTO timer SELECT tenant, job_id, task_id, kind, name, key, due_at FROM timer_before;
+DROP TABLE timer_before;
+CREATE INDEX timer_due ON timer (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX timer_wait ON timer (tenant, job_id, name) WHERE kind = 'wait';
+
 -- Who has work for the engine itself.
 CREATE INDEX ready_system ON ready (tenant) WHERE queue = 'ostinato.system';
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ostinato import encryption, errors
 from ostinato.core import codec, rows
-from ostinato.store import database
+from ostinato.store import around, database
 
 T = TypeVar("T")
 Place = int | str
@@ -59,24 +59,12 @@ READS = {
 }
 
 
-class SealedDatabase:
+class SealedDatabase(around.Around[database.Database]):
     """A database whose payloads only the holders of its keys can read."""
 
     def __init__(self, inner: database.Database, keyring: encryption.Keyring) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._keyring = keyring
-        self.dialect = inner.dialect
-        self.before_commit: Callable[[], None] | None = None
-        self.after_commit: Callable[[], None] | None = None
-
-    def now(self) -> int:
-        return self._inner.now()
-
-    async def open(self, *, migrate: bool) -> None:
-        await self._inner.open(migrate=migrate)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     async def write(
         self,
@@ -97,15 +85,6 @@ class SealedDatabase:
     def seen_by(self, tenant: str) -> database.Database:
         inner = self._inner.seen_by(tenant)
         return self if inner is self._inner else SealedDatabase(inner, self._keyring)
-
-    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
-        return await self._inner.changed(timeout, eager=eager)
-
-    def announce(self) -> None:
-        self._inner.announce()
-
-    async def settings(self) -> dict[str, Any]:
-        return await self._inner.settings()
 
     def _translated(self, script: database.Script[T]) -> database.Script[T]:
         answer: Any = None

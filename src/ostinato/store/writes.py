@@ -19,7 +19,7 @@ _new_task = operator.attrgetter(
 )  # fmt: skip
 _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
-    "completed", "failed", "tolerated", "skipped", "cancelled",
+    "completed", "failed", "tolerated", "skipped", "cancelled", "created_at",
 )  # fmt: skip
 _CLAIMABLE = (states.PENDING, states.BLOCKED)
 _astuple = msgspec.structs.astuple
@@ -55,7 +55,9 @@ def _jobs(tenant: str, book: ledger.Ledger) -> Writes:
     for job_id in sorted(book.events.keys() - new_jobs):  # two transactions lock jobs in the same order
         job = book.jobs[job_id]
         if job.plain() == job.was_plain:
-            advanced.append((tenant, job_id, job.was_seq, job.last_seq, job.blocked, job.active, job.completed))
+            advanced.append(
+                (tenant, job_id, job.was_seq, job.last_seq, job.blocked, job.active, job.completed, job.created_at)
+            )
         else:
             changed.append((tenant, job_id, job.was_seq, *_job_changes(job)))
     return [

@@ -50,13 +50,13 @@ FROM (
     SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
         :rows.1::text[], :rows.2::int8[], :rows.3::text[], :rows.4::bool[], :rows.5::int8[], :rows.6::int8[],
         :rows.7::int8[], :rows.8::int8[], :rows.9::int8[], :rows.10::int8[], :rows.11::int8[], :rows.12::int8[],
-        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[]
+        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[]
     ) AS u (
         job_id, was_seq, state, cascades, deadline_at, finished_at, failure_detected_at, last_seq, total,
-        blocked, active, completed, failed, tolerated, skipped, cancelled
+        blocked, active, completed, failed, tolerated, skipped, cancelled, created_at
     ) OFFSET 0
 ) r
-WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq AND x.created_at = r.created_at
 RETURNING 1;
 
 -- name: advance_job
@@ -65,12 +65,13 @@ UPDATE job AS x SET
     last_seq = r.last_seq, blocked = r.blocked, active = r.active, completed = r.completed
 FROM (
     SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
-        :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::int8[], :rows.5::int8[], :rows.6::int8[]
+        :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::int8[], :rows.5::int8[], :rows.6::int8[],
+        :rows.7::int8[]
     ) AS u (
-        job_id, was_seq, last_seq, blocked, active, completed
+        job_id, was_seq, last_seq, blocked, active, completed, created_at
     ) OFFSET 0
 ) r
-WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq AND x.created_at = r.created_at
 RETURNING 1;
 
 -- name: insert_task

@@ -28,13 +28,13 @@ UPDATE job SET
     state = ?4, cascades = ?5, deadline_at = ?6, finished_at = ?7, failure_detected_at = ?8, last_seq = ?9,
     total = ?10, blocked = ?11, active = ?12, completed = ?13, failed = ?14, tolerated = ?15, skipped = ?16,
     cancelled = ?17
-WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3;
+WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3 AND created_at = ?18;
 
 -- name: advance_job
 -- The same for the most common change: tasks have moved on, none has ended otherwise than completed.
 UPDATE job SET
     last_seq = ?4, blocked = ?5, active = ?6, completed = ?7
-WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3;
+WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3 AND created_at = ?8;
 
 -- name: insert_task
 -- Enter tasks.

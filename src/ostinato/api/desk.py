@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import random
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,6 +31,8 @@ ENVELOPE_BYTES = 4096
 """What a report needs around its payload."""
 ANSWER_BYTES = 1024 * 1024
 """A claim answers large inputs too, as long as they fit into this together; the first one always."""
+BUSY_SECONDS = 5.0
+"""When to come back after too many claims were waiting."""
 NULL = msgspec.Raw(b"null")
 
 
@@ -66,11 +69,26 @@ class Desk:
     def __init__(self, options: settings.ServerOptions) -> None:
         self._options = options
         self._known: collections.OrderedDict[tuple[str, str], Known] = collections.OrderedDict()
+        self._waiting: collections.Counter[str] = collections.Counter()
         self.closing = asyncio.Event()
 
     def close(self) -> None:
         """Let nobody wait any longer."""
         self.closing.set()
+
+    @contextlib.contextmanager
+    def waiting(self, who: access.Principal) -> Generator[None]:
+        """A claim that waits. Each holds a connection and a place in the line, so a key may have only so many."""
+        most = self._options.max_waiting_claims
+        if self._waiting[who.actor] >= most:
+            raise errors.TooManyRequests(BUSY_SECONDS, f"{most:,} claims of this key are waiting already: end some")
+        self._waiting[who.actor] += 1
+        try:
+            yield
+        finally:
+            self._waiting[who.actor] -= 1
+            if not self._waiting[who.actor]:
+                del self._waiting[who.actor]
 
     # --- who works ------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -64,21 +65,22 @@ async def claim_tasks(request: Request, client: Client, principal: Principal, bo
     about = await _desk(request).worker(client, principal, body.worker_id)
     claim = desk.claim_of(about, body)
     polls = client.engine.polls
-    claiming = asyncio.create_task(polls.claim(claim, body.wait_seconds))
-    try:
-        interrupted = await _interrupted(claiming, request, principal)
-    finally:
-        claiming.cancel()
+    with _desk(request).waiting(principal) if body.wait_seconds > 0 else contextlib.nullcontext():
+        claiming = asyncio.create_task(polls.claim(claim, body.wait_seconds))
+        try:
+            interrupted = await _interrupted(claiming, request, principal)
+        finally:
+            claiming.cancel()
     if claiming.cancelled():
         return wire.Claimed([], False)
     leases = claiming.result()
     if interrupted:
-        polls.hand_back(leases)
+        polls.hand_back(claim, leases)
         return wire.Claimed([], False)
     try:
         return wire.Claimed(await desk.leases_of(client.engine, leases), claim.passed_over)
     except BaseException:
-        polls.hand_back(leases)
+        polls.hand_back(claim, leases)
         raise
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import itertools
 import random
 import secrets
 import time
@@ -31,6 +32,8 @@ ENVELOPE_BYTES = 4096
 """What a report needs around its payload."""
 ANSWER_BYTES = 1024 * 1024
 """A claim answers large inputs too, as long as they fit into this together; the first one always."""
+NAMED_BYTES = 2048
+"""As many of the names that a worker brings go into the audit log as fit into this."""
 BUSY_SECONDS = 5.0
 """When to come back after too many claims were waiting."""
 NULL = msgspec.Raw(b"null")
@@ -108,6 +111,15 @@ class Desk:
             lease_seconds=body.lease_seconds or client.options.lease_seconds,
             policies={f.name: Policy(f.retry.max_attempts, f.timeout) for f in body.functions},
         )
+        await client.note(
+            who.actor,
+            "workers.register",
+            worker_id,
+            host=body.host,
+            queues=_some(about.queues),
+            functions=_some(about.functions),
+            functionCount=len(about.functions),
+        )
         known = {function.name: {"retry": function.retry, "timeout": function.timeout} for function in body.functions}
         await client.engine.store.register_worker(
             client.tenant, worker_id, about.lease_seconds, msgspec.to_builtins(about), known
@@ -137,7 +149,9 @@ class Desk:
         _check_owner(known.about, who, worker_id)
         return known.about
 
-    async def leave(self, client: app.Ostinato, body: wire.Leave) -> bool:
+    async def leave(self, client: app.Ostinato, who: access.Principal, body: wire.Leave) -> bool:
+        await self.worker(client, who, body.worker_id)
+        await client.note(who.actor, "workers.leave", body.worker_id)
         self._known.pop((client.tenant, body.worker_id), None)
         await self._let_go(client, body.worker_id, body.done, body.claims)
         return await client.engine.store.forget_worker(client.tenant, body.worker_id)
@@ -188,6 +202,11 @@ class Desk:
             batch.append(commands.DropLeases(worker_id, tokens))
         if batch:  # in one transaction: a claim is forgotten only together with what it held
             await client.engine.execute_together(batch)
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    sizes = itertools.accumulate(len(codec.encode_own(name)) for name in names)
+    return [name for name, size in zip(names, sizes, strict=True) if size <= NAMED_BYTES]
 
 
 def _check_owner(about: About, who: access.Principal, worker_id: str) -> None:

@@ -45,8 +45,7 @@ async def register_worker(
 @routes("POST", "/v1/work/leave", scope=scopes.TASKS_WORK, problems=(404,), tag="work")
 async def leave_work(request: Request, client: Client, principal: Principal, body: wire.Leave) -> wire.Left:
     """End a worker that has reported on or handed back all that it held."""
-    await _desk(request).worker(client, principal, body.worker_id)
-    return wire.Left(await _desk(request).leave(client, body))
+    return wire.Left(await _desk(request).leave(client, principal, body))
 
 
 @routes("POST", "/v1/work/heartbeat", scope=scopes.TASKS_WORK, problems=(404,), tag="work")

@@ -24,7 +24,7 @@ _many = msgspec.Meta(min_length=1, max_length=wire.MOST_REPORTS)
 Completions = Annotated[list[wire.Complete], _many]
 Failures = Annotated[list[wire.Fail], _many]
 Releases = Annotated[list[wire.Release], _many]
-Suspensions = Annotated[list[wire.Suspend], _many]
+Suspensions = Annotated[list[wire.Suspension], _many]
 
 
 def _desk(request: Request) -> desk.Desk:
@@ -141,7 +141,7 @@ async def release_tasks(
 
 @routes("POST", "/v1/work/suspend", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
 async def suspend_tasks(
-    request: Request, client: Client, principal: Principal, body: wire.Suspend | Suspensions
+    request: Request, client: Client, principal: Principal, body: wire.Suspension | Suspensions
 ) -> wire.Outcome | wire.Outcomes:
     """Let tasks wait: one, which may be refused with 409, or a list, which is answered one by one."""
     return await _report(_desk(request), client, principal, body)

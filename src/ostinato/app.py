@@ -161,10 +161,13 @@ class Ostinato:
         return await asyncio.gather(*[self._enter(command) for command in batch])
 
     async def _enter(self, command: commands.Submit) -> Job:
-        with tracing.submission(self.engine.tracer, self.tenant, command):
-            answer = await self.engine.execute(command)
+        running = self.engine
+        looks = running.looks
+        running.forget_end(command.job_id)
+        with tracing.submission(running.tracer, self.tenant, command):
+            answer = await running.execute(command)
         await self._note_submitted(command.actor, answer)
-        return Job(self, answer.job_id, created=answer.created)
+        return Job(self, answer.job_id, created=answer.created, submitted_at_look=looks if answer.created else None)
 
     async def _note_submitted(self, actor: str | None, answer: commands.Submitted) -> None:
         """Only now is it known which job it is. Who submitted it is in its first event in any case."""
@@ -382,8 +385,11 @@ class Ostinato:
 class Job:
     """A handle on a job: cheap, and good from any process that uses the same database."""
 
-    def __init__(self, app: Ostinato, job_id: str, *, created: bool = False) -> None:
+    def __init__(
+        self, app: Ostinato, job_id: str, *, created: bool = False, submitted_at_look: int | None = None
+    ) -> None:
         self._app = app
+        self._submitted_at_look = submitted_at_look
         self.job_id = job_id
         self.created = created
         """False if the idempotency key found a job that was there before."""
@@ -393,7 +399,7 @@ class Job:
 
     async def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the end; the outputs by task id, or JobFailed with what failed and why."""
-        return await self._app.engine.wait_for_outputs(self.job_id, timeout, look_first=not self.created)
+        return await self._app.engine.wait_for_outputs(self.job_id, timeout, submitted_at_look=self._submitted_at_look)
 
     async def outputs(self) -> dict[str, Any]:
         """The outputs of the tasks that have completed so far."""

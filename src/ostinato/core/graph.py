@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphlib
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -27,17 +27,28 @@ LONGEST_TAG_VALUE = 256
 """A tag is a key in an index, and those are short."""
 
 
+LARGEST_PRIORITY = 1_000_000
+
+Id = Annotated[str, retry.said(pattern=rf"^{_ID.pattern}$(?!\n)")]
+Name = Annotated[str, retry.said(pattern=rf"^{_NAME.pattern}$(?!\n)")]
+Key = Annotated[str, retry.said(minLength=1, maxLength=255, pattern=r"^[^\x00]*$")]
+TagKey = Annotated[str, retry.said(minLength=1, maxLength=LONGEST_TAG_KEY, pattern=r"^[^\x00=]*$")]
+TagValue = Annotated[str, retry.said(maxLength=LONGEST_TAG_VALUE, pattern=r"^[^\x00]*$")]
+Seconds = Annotated[float, retry.said(exclusiveMinimum=0, exclusiveMaximum=retry.LONGEST)]
+Priority = Annotated[int, retry.said(minimum=-LARGEST_PRIORITY, maximum=LARGEST_PRIORITY)]
+
+
 class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """One task as the producer describes it."""
 
-    task_id: str
-    name: str
-    depends_on: list[str] = []
+    task_id: Id
+    name: Name
+    depends_on: list[Id] = []
     input: dict[str, Any] = {}
     retry: retry.Retry | None = None
-    timeout: float | None = None
-    queue: str | None = None
-    priority: int | None = None
+    timeout: Seconds | None = None
+    queue: Id | None = None
+    priority: Priority | None = None
     optional: bool = False
     on_dependency_failure: Literal["block", "skip", "run"] = "block"
     delay: float | None = None
@@ -49,15 +60,15 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
 class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """A job as the producer describes it. `deadline` is in seconds from submission."""
 
-    tasks: list[TaskSpec]
-    name: str = "job"
-    job_id: str | None = None
-    request_id: str | None = None
-    correlation_id: str | None = None
-    idempotency_key: str | None = None
-    tags: dict[str, str] = {}
-    priority: int = 0
-    deadline: float | None = None
+    tasks: Annotated[list[TaskSpec], retry.said(minItems=1)]
+    name: Name = "job"
+    job_id: Id | None = None
+    request_id: Id | None = None
+    correlation_id: Id | None = None
+    idempotency_key: Key | None = None
+    tags: Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)] = {}
+    priority: Priority = 0
+    deadline: Seconds | None = None
 
 
 class Plan(msgspec.Struct, rename="camel"):
@@ -294,8 +305,10 @@ def _check_text(value: str, field: str) -> None:
 
 
 def _check_priority(value: int, field: str) -> None:
-    if not -1_000_000 <= value <= 1_000_000:
-        raise errors.InvalidInput(f"{field} must be between -1000000 and 1000000, not {value}", field=field)
+    if not -LARGEST_PRIORITY <= value <= LARGEST_PRIORITY:
+        raise errors.InvalidInput(
+            f"{field} must be between {-LARGEST_PRIORITY} and {LARGEST_PRIORITY}, not {value}", field=field
+        )
 
 
 def _convert(document: Any, kind: Any, what: str) -> Any:

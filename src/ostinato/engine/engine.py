@@ -87,6 +87,11 @@ class Engine:
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._ended_lately: dict[str, _Ended] = {}
         self._ends_heard = 0
+        self.looks = 0
+        """How often it was looked what other processes did: who waits since before the last look has missed nothing."""
+        self._unsure: set[str] = set()
+        """Jobs that somebody has begun to wait for, and that may have ended elsewhere before."""
+        self._asking: asyncio.Task[None] | None = None
         self._known_functions: set[str] = set()
         self._leases_checked_at = time.monotonic()
         self._main_loop: asyncio.AbstractEventLoop | None = None
@@ -135,6 +140,7 @@ class Engine:
         await self.committer.kill()
         if self.pulse is not None:
             await self.pulse.stop()
+        self._ask_no_more()
         if self._host is None:
             await self.db.close()
         else:
@@ -165,6 +171,7 @@ class Engine:
                 await self.store.execute(self.tenant, [commands.DropLeases(self.worker.worker_id, settled)])
                 if all_settled:
                     await self.store.forget_worker(self.tenant, self.worker.worker_id)
+        self._ask_no_more()
         if self._host is None:
             await self.db.close()
         else:
@@ -307,14 +314,20 @@ class Engine:
             for name, about in known.items()
         }
 
-    async def wait_for_outputs(self, job_id: str, timeout: float | None, *, look_first: bool = True) -> dict[str, Any]:
+    async def wait_for_outputs(
+        self, job_id: str, timeout: float | None, *, submitted_at_look: int | None = None
+    ) -> dict[str, Any]:
         """The outputs of a job once it has completed, here or anywhere; JobFailed if it ended otherwise.
 
-        For a job submitted here it is enough to hear what ends here: the watcher looks after the rest.
+        For a job that was just submitted here it is enough to hear what ends here: the watcher looks after the rest.
         """
         try:
             async with asyncio.timeout(timeout):
-                state = None if look_first else await self._hear_of_end(job_id)
+                state = None
+                if submitted_at_look is not None:
+                    if submitted_at_look != self.looks:
+                        self._ask_soon(job_id)
+                    state = await self._hear_of_end(job_id)
                 while state != states.COMPLETED:
                     heard = self._ended_lately.get(job_id)
                     job = await self.store.job(self.tenant, job_id)
@@ -348,6 +361,28 @@ class Engine:
                     if not waiting:
                         del self._waiters[job_id]
         return self._ended_lately[job_id].state if job_id in self._ended_lately else ""
+
+    def forget_end(self, job_id: str) -> None:
+        """A job with this id is about to be submitted. If there was one before, its end is not that of this one."""
+        self._ended_lately.pop(job_id, None)
+
+    def _ask_soon(self, job_id: str) -> None:
+        """Find out whether a job has ended already: in one question for all that are asked about meanwhile."""
+        if job_id not in self._ended_lately:
+            self._unsure.add(job_id)
+            if self._asking is None or self._asking.done():
+                self._asking = asyncio.create_task(self._ask(), name="ostinato-ask")
+
+    async def _ask(self) -> None:
+        while self._unsure:
+            asked = list(self._unsure)
+            self._unsure.clear()
+            with contextlib.suppress(errors.OstinatoError):  # the watcher asks again
+                await self._tell_of_ends(asked)
+
+    def _ask_no_more(self) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
 
     # --- what happened -----------------------------------------------------------------------------------------
 
@@ -391,16 +426,19 @@ class Engine:
 
     async def look_around(self) -> None:
         """Find what other processes did: jobs that ended, leases that were taken from us."""
+        self.looks += 1
         if self._waiters:
-            found = await self.store.states(self.tenant, list(self._waiters))
-            for job_id, state in found.items():
-                if state in states.JOB_ENDED:
-                    self._tell_waiters(job_id, state)
+            await self._tell_of_ends(list(self._waiters))
         if self.worker is not None and time.monotonic() - self._leases_checked_at > LEASE_CHECK_SECONDS:
             self._leases_checked_at = time.monotonic()
             await self.check_leases()
         for guest in list(self.guests):
             await guest.look_around()
+
+    async def _tell_of_ends(self, job_ids: Sequence[str]) -> None:
+        for job_id, state in (await self.store.states(self.tenant, job_ids)).items():
+            if state in states.JOB_ENDED:
+                self._tell_waiters(job_id, state)
 
     async def check_leases(self) -> None:
         """Stop functions whose task was cancelled or taken over by somebody else."""

@@ -101,7 +101,7 @@ class Memory:
         for job_id in book.events:
             job = book.jobs[job_id]
             known = recalled.jobs.pop(job_id, None) or self._take(tenant, job_id)
-            if known is None or (known.job is not job and known.job.last_seq != job.was_seq):
+            if known is None or (known.job is not job and not _same(known.job, job)):
                 known = Known(job, {}, {} if job_id in born else None)
             known.job = job
             job.note()
@@ -169,6 +169,11 @@ class Memory:
         while self._size > self._most:
             _, forgotten = self._jobs.popitem(last=False)
             self._size -= forgotten.weight
+
+
+def _same(known: rows.Job, job: rows.Job) -> bool:
+    """Whether the job that a transaction loaded is as it is known here. An id may be used again after it was pruned."""
+    return known.last_seq == job.was_seq and known.created_at == job.created_at
 
 
 def _position(output: tuple[str, tuple[int, bytes]]) -> int:

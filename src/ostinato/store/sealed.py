@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ostinato import encryption, errors
 from ostinato.core import codec, rows
-from ostinato.store import database
+from ostinato.store import around, database
 
 T = TypeVar("T")
 Place = int | str
@@ -30,6 +30,7 @@ class Carrier(NamedTuple):
 WRITES = {
     "insert_blob": Carrier(1, (2,), ((3, "blob"),)),
     "insert_task": Carrier(1, (2,), ((11, "input"),)),
+    "insert_ended_task": Carrier(1, (2,), ((11, "input"), (23, "output"), (24, "error"))),
     "update_task": Carrier(1, (2,), ((10, "output"), (11, "error"))),
     "complete_task": Carrier(1, (2,), ((3, "output"),)),
     "update_task_and_input": Carrier(1, (2,), ((3, "input"), (11, "output"), (12, "error"))),
@@ -61,24 +62,12 @@ READS = {
 }
 
 
-class SealedDatabase:
+class SealedDatabase(around.Around[database.Database]):
     """A database whose payloads only the holders of its keys can read."""
 
     def __init__(self, inner: database.Database, keyring: encryption.Keyring) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._keyring = keyring
-        self.dialect = inner.dialect
-        self.before_commit: Callable[[], None] | None = None
-        self.after_commit: Callable[[], None] | None = None
-
-    def now(self) -> int:
-        return self._inner.now()
-
-    async def open(self, *, migrate: bool) -> None:
-        await self._inner.open(migrate=migrate)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     async def write(
         self,
@@ -99,15 +88,6 @@ class SealedDatabase:
     def seen_by(self, tenant: str) -> database.Database:
         inner = self._inner.seen_by(tenant)
         return self if inner is self._inner else SealedDatabase(inner, self._keyring)
-
-    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
-        return await self._inner.changed(timeout, eager=eager)
-
-    def announce(self) -> None:
-        self._inner.announce()
-
-    async def settings(self) -> dict[str, Any]:
-        return await self._inner.settings()
 
     def _translated(self, script: database.Script[T]) -> database.Script[T]:
         answer: Any = None

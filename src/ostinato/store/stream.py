@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ostinato import errors
-from ostinato.core import events, ledger, pages
+from ostinato.core import events, ledger, pages, rows
 from ostinato.store import database, reads
 from ostinato.store.database import fetch
 
@@ -64,6 +64,15 @@ class Stream:
         """Events of all jobs, or of one, after a cursor, and the cursor that covers all that was looked at."""
         place = read_cursor(cursor)
         return await self.db.read(lambda: _feed_page(tenant, place, most, job_id))
+
+    async def functions_of(self, tenant: str, found: Sequence[FeedEvent]) -> dict[rows.TaskKey, str]:
+        """The functions of the tasks that events are about. Those that were pruned since have none any more."""
+        keys = sorted({(item.event.job_id, item.event.task_id) for item in found if item.event.task_id is not None})
+
+        def script() -> database.Script[dict[rows.TaskKey, str]]:
+            return {(row[0], row[1]): row[2] for row in (yield fetch("read_task_names", tenant=tenant, keys=keys))}
+
+        return await self.db.read(script, snapshot=False) if keys else {}
 
     async def feed_end(self) -> str:
         """The cursor after everything that is there now."""

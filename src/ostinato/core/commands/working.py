@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from ostinato import errors
 from ostinato.core import codec, events, ledger, needs, rows, states
 from ostinato.core.commands import consequences
 
@@ -229,6 +231,28 @@ class Release(msgspec.Struct, gc=False):
         else:
             task.attempt -= 1
         book.make_pending(task, events.TASK_RELEASED, consequences.event_data(reason=self.reason))
+
+
+class HandBack(msgspec.Struct, gc=False):
+    """A whole claim goes back, because whoever made it cannot be told: the tasks that it still holds, and itself."""
+
+    worker: str
+    leases: Sequence[rows.Lease]
+    reason: str
+
+    @property
+    def lease(self) -> rows.Lease:
+        return self.leases[0]
+
+    def needs(self, wanted: needs.Needs) -> None:
+        for lease in self.leases:
+            wanted.task(lease.key)
+
+    def apply(self, book: ledger.Ledger) -> None:
+        for lease in self.leases:
+            with contextlib.suppress(errors.LeaseLost):  # it was cancelled meanwhile
+                Release(lease, self.reason).apply(book)
+        book.dropped_leases.append((self.worker, self.lease.token))
 
 
 class Expire(msgspec.Struct, gc=False):

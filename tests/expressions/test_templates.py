@@ -45,7 +45,10 @@ def test_what_an_expression_gives_is_not_read_as_a_template() -> None:
 
 
 def test_the_first_bad_expression_is_named_with_its_path() -> None:
-    targets = [{"job": {"tasks": [{"input": {}}, {"input": {"a": "{% 1 %}", "key": "{% 1 + %}"}}]}}, "{% ( %}"]
+    targets: list[Any] = [
+        {"job": {"tasks": [{"input": {}}, {"input": {"a": "{% 1 %}", "key": "{% 1 + %}"}}]}},
+        "{% ( %}",
+    ]
     with pytest.raises(errors.InvalidInput) as caught:
         expressions.check(targets, "targets")
     assert caught.value.details["field"] == "targets[0].job.tasks[1].input.key"

@@ -14,7 +14,8 @@ import signal
 import struct
 import sys
 import time
-from typing import Any, BinaryIO
+from collections.abc import Generator
+from typing import Any, BinaryIO, cast
 
 import jsonatapy
 
@@ -45,7 +46,10 @@ class Moment:
         return jsonatapy.compile(f"$fromMillis($millis{given})").evaluate(None, bound)
 
     def shuffled(self, items: Any) -> Any:
-        return self.random.sample(items, len(items)) if isinstance(items, list) else items
+        if not isinstance(items, list):
+            return items
+        known = cast("list[Any]", items)
+        return self.random.sample(known, len(known))
 
 
 MOMENT = Moment()
@@ -98,7 +102,7 @@ def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
 
 
 @contextlib.contextmanager
-def limited(seconds: float) -> Any:
+def limited(seconds: float) -> Generator[None]:
     """The signal ends this process even inside the library, and even if nobody is left who would do it."""
     if not hasattr(signal, "setitimer"):
         yield

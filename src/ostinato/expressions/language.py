@@ -95,7 +95,8 @@ def evaluate(
             f"{some} could not be evaluated: it takes too long, or too much memory", field=fields[0]
         ) from None
     if "error" in answer:
-        raise _failed(expressions[answer["index"]], _because(answer["error"]))
+        index: int = answer["index"]
+        raise _failed(expressions[index], _because(answer["error"]))
     return [_value(*pair, default) for pair in zip(expressions, answer["values"], strict=True)]
 
 

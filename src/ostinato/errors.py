@@ -347,6 +347,12 @@ class UnknownSecret(TerminalError):
     code = "unknown_secret"
 
 
+class ExpressionFailed(TerminalError):
+    """The expression could not be evaluated."""
+
+    code = "expression_failed"
+
+
 class TargetRefused(TerminalError):
     """This address must not be called."""
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import datetime
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import cast
 
@@ -97,7 +97,7 @@ async def talking_nonsense(writer: asyncio.StreamWriter) -> None:
 
 
 @contextlib.asynccontextmanager
-async def running(tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
+async def running(tls: ssl.SSLContext | None = None) -> AsyncGenerator[Server]:
     server = Server()
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
     server.port = listener.sockets[0].getsockname()[1]

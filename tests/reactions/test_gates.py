@@ -22,7 +22,7 @@ def definition(*members: str, **fields: Any) -> dict[str, Any]:
 
 
 async def started(app: Ostinato, name: str = "next") -> list[Any]:
-    return [job for job in await app.jobs(name=name)]
+    return list(await app.jobs(name=name))
 
 
 async def opened(app: Ostinato, key: str, gate: str = "phase") -> Any:
@@ -191,7 +191,8 @@ async def test_a_reset_begins_anew(url: str) -> None:
             await gate.status("k")
         for member in ("b", "a"):
             answer = await gate.arrive("k", member)
-        assert answer.opened and answer.job_id != old
+        assert answer.opened
+        assert answer.job_id != old
         await opened(app, "k")
         assert len(await started(app)) == 1
         await gate.reset("k")

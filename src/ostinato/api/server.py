@@ -30,7 +30,20 @@ from ostinato.api import (
     tenants,
 )
 from ostinato.api.graphql import app as graphql
-from ostinato.api.http import audit_log, dead_letters, fleet, front, health, jobs, stream, tasks, work
+from ostinato.api.http import (
+    audit_log,
+    dead_letters,
+    events,
+    fleet,
+    front,
+    gates,
+    health,
+    jobs,
+    rules,
+    stream,
+    tasks,
+    work,
+)
 from ostinato.api.http import metrics as metrics_routes
 from ostinato.api.live import hub
 
@@ -40,6 +53,9 @@ ROUTES = (
     jobs.routes,
     tasks.routes,
     dead_letters.routes,
+    gates.routes,
+    rules.routes,
+    events.routes,
     fleet.routes,
     audit_log.routes,
     work.routes,

@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from ostinato import errors, expressions
 from ostinato.core import codec
 from ostinato.engine import engine
+from ostinato.rules import targets
 from ostinato.store import definitions
 
 
@@ -76,16 +77,18 @@ class Shelf(Generic[T]):
         return made
 
     async def remove(self, name: str, *, actor: str | None = None) -> None:
+        targets.check_name(name, "name")
+        await self._app.note(actor, f"{self._kind}s.remove", name)
         await self._store.save_definition(self._tenant, self._kind, name, None, created_by=actor)
         self._known.pop((name, None), None)
-        await self._app.note(actor, f"{self._kind}s.remove", name)
 
     async def roll_back(self, name: str, version: int, *, actor: str | None = None) -> definitions.Definition:
         """Make an earlier version the newest one."""
+        targets.check_name(name, "name")
+        await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         earlier = await self._store.definition(self._tenant, self._kind, name, version)
         saved = await self._store.save_definition(self._tenant, self._kind, name, earlier.document, created_by=actor)
         self._known.pop((name, None), None)
-        await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         return saved
 
     async def get(self, name: str, version: int | None = None) -> Defined[T]:
@@ -93,6 +96,7 @@ class Shelf(Generic[T]):
         known = self._known.get((name, version))
         if known is not None and (version is not None or time.monotonic() - known[0] < REMEMBERED_SECONDS):
             return known[1]
+        targets.check_name(name, "name")
         found = await self._store.definition(self._tenant, self._kind, name, version)
         if found.document is None:
             raise errors.DefinitionNotFound(f"there is no {self._kind} {name!r}", name=name)
@@ -106,9 +110,13 @@ class Shelf(Generic[T]):
         return await self._store.definitions(self._tenant, self._kind)
 
     async def stored(self, name: str, version: int | None = None) -> definitions.Definition:
+        """The document as it is kept, of now or of one version."""
+        targets.check_name(name, "name")
         return await self._store.definition(self._tenant, self._kind, name, version)
 
     async def versions(self, name: str) -> list[definitions.Definition]:
+        """Newest first. One without a document says that it was taken away then."""
+        targets.check_name(name, "name")
         found = await self._store.definition_versions(self._tenant, self._kind, name)
         if not found:
             raise errors.DefinitionNotFound(f"there is no {self._kind} {name!r}", name=name)

@@ -26,7 +26,7 @@ class Received(msgspec.Struct, frozen=True, rename="camel"):
     outcome: Literal["recorded", "duplicate"]
 
 
-async def post(app: definitions.Application, given: Any) -> list[Received]:
+async def post(app: definitions.Application, given: Any, *, actor: str | None = None) -> list[Received]:
     """Record events. All of them are checked before any is, so that a bad one changes nothing."""
     items = cast("list[Any]", given) if isinstance(given, list) else [given]
     if not 1 <= len(items) <= MOST_EVENTS:
@@ -34,22 +34,29 @@ async def post(app: definitions.Application, given: Any) -> list[Received]:
     running = app.engine
     now = moments.text(running.db.now())
     batch = [read(item, running.tenant, now, f"events[{index}]") for index, item in enumerate(items)]
+    await app.note(actor, "events.post", events=len(batch))
     observed = [commands.Observe(event["source"], event["id"], codec.encode(event)) for event in batch]
     outcomes = await asyncio.gather(*[running.execute(command) for command in observed])
     return [Received(e["id"], e["source"], outcome) for e, outcome in zip(batch, outcomes, strict=True)]
 
 
 def read(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
-    """An event in the shape that patterns see, whatever shape it came in."""
-    event = documents.as_object(given, field)
-    if len(codec.encode(event)) > LONGEST_EVENT:
-        raise errors.InvalidInput(f"{field} is longer than {LONGEST_EVENT // 1024} KiB", field=field)
-    made = _from_cloud_event(event, field) if "specversion" in event else _from_event_bridge(event, field)
+    """An event of somebody else in the shape that patterns see."""
+    made = shape(given, tenant, now, field)
     if made["source"] == rulebook.SOURCE:
         raise errors.InvalidInput(
             f"{field}.source {rulebook.SOURCE!r} is that of the engine's own events: use another",
             field=f"{field}.source",
         )
+    return made
+
+
+def shape(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
+    """An event in the shape that patterns see, whatever shape it came in, and whoever speaks."""
+    event = documents.as_object(given, field)
+    if len(codec.encode(event)) > LONGEST_EVENT:
+        raise errors.InvalidInput(f"{field} is longer than {LONGEST_EVENT // 1024} KiB", field=field)
+    made = _from_cloud_event(event, field) if "specversion" in event else _from_event_bridge(event, field)
     return {"version": "0", "time": now} | made | {"account": tenant}
 
 

@@ -122,7 +122,7 @@ async def test_a_large_batch(site: Site) -> None:
     problem(await client.post(f"{DAY}/arrivals", json=[]), 422, "invalid_input")
     answer = (await client.post(f"{DAY}/arrivals", json=batch)).json()
     assert {o["outcome"] for o in answer["outcomes"]} == {"arrived"}
-    assert [o["member"] for o in answer["outcomes"] if o["opened"]] == ["m999"]
+    assert sum(o["opened"] for o in answer["outcomes"]) == 1
     assert (answer["completedCount"], answer["expectedCount"]) == (1000, 1000)
     again = (await client.post(f"{DAY}/arrivals", json=batch)).json()
     assert {o["outcome"] for o in again["outcomes"]} == {"duplicate"}

@@ -235,3 +235,23 @@ async def test_a_new_version_leaves_keys_that_have_begun_alone(url: str) -> None
         with pytest.raises(errors.UnknownMember):
             await app.gate("phase").arrive("old", "c")
         assert (await app.gate("phase").status("old")).expected_count == 2
+
+
+async def test_a_gate_forgets_after_its_own_time(url: str) -> None:
+    async with support.opened(url, work=True, prune_every_seconds=0.1) as app:
+        await app.gates.define(definition("a", name="short", retention=0.2))
+        await app.gates.define(definition("a", name="long"))
+        for name in ("short", "long"):
+            await app.gate(name).arrive("k", "a")
+            await opened(app, "k", name)
+        await until(lambda: _forgotten(app, "short"), "the short memory")
+        assert (await app.gate("short").arrive("k", "a")).opened
+        assert (await app.gate("long").status("k")).status == "open"
+
+
+async def _forgotten(app: Ostinato, gate: str) -> bool:
+    try:
+        await app.gate(gate).status("k")
+    except errors.NotFound:
+        return True
+    return False

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from ostinato import errors, expressions, functions, outgoing, secrets, threads
+from ostinato import errors, expressions, functions, outgoing, secrets, threads, tracing
 from ostinato.context import Context
 from ostinato.core import codec, commands, graph, moments, rulebook
 from ostinato.core.commands import gating, reacting
@@ -118,7 +118,9 @@ class OwnFunctions:
         made |= {name: value for name, value in document.items() if value is not None}
         made["tags"] = made.get("tags", {}) | {rulebook.DEPTH_TAG: str(whose.depth + 1)}
         by = f"rule:{whose.rule}" if whose.rule is not None else f"gate:{whose.gate}"
-        answer = await self.engine.execute(await self.engine.prepare_job(made, by))
+        command = await self.engine.prepare_job(made, by)
+        with tracing.submission(self.engine.tracer, self.engine.tenant, command):
+            answer = await self.engine.execute(command)
         return {"jobId": answer.job_id, "created": answer.created}
 
     async def _report(self, whose: About, filled: Any, data: Mapping[str, Any]) -> Any:

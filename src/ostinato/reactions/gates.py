@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 import uuid_utils
 
 from ostinato import errors
-from ostinato.core import codec, commands, events, moments, rows, states
+from ostinato.core import codec, commands, events, ledger, moments, rows, states
 from ostinato.core.commands import gating
 from ostinato.engine import engine
 from ostinato.gates import arrivals, definition, instance, records, status
@@ -80,13 +81,10 @@ class Gate:
         record = arrivals.check(frozen, key, member, data, status, correlation_id=correlation_id, arrived_at=now)
         create = None
         if gate.members != definition.DYNAMIC:
-            create = instance.submission(
-                gate, version, key, _new_id(), correlation_id=record.correlation_id, depth=depth
+            create = functools.partial(
+                instance.submission, gate, version, key, _new_id(), correlation_id=record.correlation_id, depth=depth
             )
-        late = None
-        if gate.late == "trigger":
-            about = f"late:{self.name}:{key}:{member}"[:255]
-            late = instance.late_submission(gate, version, key, _new_id(), record, about, depth)
+        late = await self._when_late(gate, version, key, record, depth)
         answer: commands.Arrived = await self._engine.execute(
             commands.Arrive(self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late)
         )
@@ -97,6 +95,19 @@ class Gate:
                 jobId=answer.job_id,
             )
         return answer
+
+    async def _when_late(
+        self, gate: definition.Gate, version: int, key: str, record: records.Record, depth: int
+    ) -> commands.Submit | None:
+        """What the report triggers if it is late: once, however often it is sent."""
+        if gate.late != "trigger":
+            return None
+        try:
+            job_id = await self._store.gate_job(self._tenant, self.name, key)
+        except errors.GateKeyNotFound:
+            return None  # nobody has reported yet, so nobody can be late
+        about = f"late:{job_id}:{record.member}"
+        return instance.late_submission(gate, version, key, _new_id(), record, about, depth)
 
     async def freeze(
         self, key: str, members: Sequence[Any], *, correlation_id: str | None = None, actor: str | None = None
@@ -190,6 +201,8 @@ class Gate:
     async def _output(self, task: rows.Task) -> Any:
         if task.output is None:
             return None
+        if not task.output.startswith(ledger.BLOB_MARK):
+            return codec.decode(task.output)
         return codec.decode(await self._store.payload(self._tenant, task.job_id, task.output))
 
     async def _tasks(self, job_id: str) -> list[rows.Task]:

@@ -61,6 +61,8 @@ class Memory:
         """Whether what is wanted is all here and concerns a few tasks only. A hint, which may be wrong."""
         if wanted.fresh or wanted.idempotency_keys or wanted.new_tasks > SMALL_JOB or self._distrust:
             return False
+        if wanted.gate_keys or wanted.outside_events:
+            return False
         for key in wanted.tasks:
             known = self._jobs.get((tenant, key[0]))
             task = None if known is None else known.tasks.get(key)

@@ -6,7 +6,7 @@ The job of a gate and a key has an external task for each member, `$open` that d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -19,6 +19,9 @@ OPEN: Final = "$open"
 DEADLINE: Final = "$deadline"
 OPENED: Final = "opened"
 """The step of `$open` that says when the gate opened, and by whom."""
+
+RETENTION: Final = 7 * 86_400.0
+"""How many seconds a gate remembers a key after all is done, if it does not say."""
 
 Outcome = Literal["arrived", "failed", "duplicate", "late"]
 
@@ -46,15 +49,14 @@ class Arrive(msgspec.Struct, gc=False):
     member: str
     record: bytes
     """What is kept of the report, as JSON."""
-    create: producing.Submit | None
+    create: Callable[[], producing.Submit] | None
+    """Makes the job. It may be large, and is there already for all but the first report."""
     success: bool = True
     on_failure: Literal["fail", "wait", "partial"] = "wait"
     when_late: producing.Submit | None = None
     """What a report triggers that comes when the gate is open without it."""
 
     def needs(self, wanted: needs.Needs) -> None:
-        if self.create is not None:
-            wanted.new_tasks += len(self.create.spec.tasks)
         _want(wanted, self.gate, self.key, self.member)
         if self.when_late is not None:
             self.when_late.needs(wanted)
@@ -91,7 +93,7 @@ class Arrive(msgspec.Struct, gc=False):
                 f"nobody has said yet who is expected at gate {self.gate!r} for key {self.key!r}: freeze its members "
                 "first"
             )
-        return _begin(book, self.gate, self.key, self.create)
+        return _begin(book, self.gate, self.key, self.create())
 
     def _failed(self, book: ledger.Ledger, job: rows.Job, member: rows.Task) -> Arrived:
         told = codec.encode_own({"gate": self.gate, "key": self.key, "member": self.member})
@@ -124,7 +126,6 @@ class Freeze(msgspec.Struct, gc=False):
     create: producing.Submit
 
     def needs(self, wanted: needs.Needs) -> None:
-        wanted.new_tasks += len(self.create.spec.tasks)
         _want(wanted, self.gate, self.key)
         wanted.whole_gates.add((self.gate, self.key))
 

@@ -43,19 +43,31 @@ class Observe(msgspec.Struct, gc=False):
 def react(book: ledger.Ledger, rules: rulebook.RuleBook) -> None:
     """Enter what the rules want done about the events of this transaction."""
     for source, event_id, received_at, data in book.new_outside_events:
-        _follow(book, rules, codec.decode(data), f"{source}/{event_id}/{received_at}", 0)
+        _follow(book, rules, codec.decode(data), f"{source}/{event_id}/{received_at}")
     for heard in book.heard:
-        _follow(book, rules, _own_event(book, heard), f"{heard.job_id}/{heard.seq}", _depth(book, heard))
+        trace = book.jobs[heard.job_id].trace_parent
+        about = f"{heard.job_id}/{heard.seq}"
+        _follow(book, rules, _own_event(book, heard), about, _depth(book, heard), trace)
     book.heard = []
 
 
-def _follow(book: ledger.Ledger, rules: rulebook.RuleBook, event: Mapping[str, Any], about: str, depth: int) -> None:
+def _follow(
+    book: ledger.Ledger,
+    rules: rulebook.RuleBook,
+    event: Mapping[str, Any],
+    about: str,
+    depth: int = 0,
+    trace_parent: str | None = None,
+) -> None:
     for rule in rules.matching(event):
-        enter(book, rule, event, str(uuid.uuid5(_SPACE, f"{book.tenant}/{about}/{rule.name}")), depth)
+        job_id = str(uuid.uuid5(_SPACE, f"{book.tenant}/{about}/{rule.name}"))
+        _submission(rule, event, job_id, depth, trace_parent).apply(book)
 
 
-def enter(book: ledger.Ledger, rule: rulebook.Rule, event: Mapping[str, Any], job_id: str, depth: int) -> None:
-    """Enter the job that does what a rule wants done."""
+def _submission(
+    rule: rulebook.Rule, event: Mapping[str, Any], job_id: str, depth: int, trace_parent: str | None
+) -> producing.Submit:
+    """The job that does what a rule wants done."""
     detail: Any = event.get("detail")
     correlation: Any = cast("dict[str, Any]", detail).get("correlationId") if isinstance(detail, dict) else None
     tasks: list[graph.TaskSpec] = []
@@ -70,7 +82,7 @@ def enter(book: ledger.Ledger, rule: rulebook.Rule, event: Mapping[str, Any], jo
         correlation_id=correlation if graph.is_id(correlation) else None,
         tags={"rule": rule.name},
     )
-    producing.Submit(job_id, spec, inputs).apply(book)
+    return producing.Submit(job_id, spec, inputs, trace_parent=trace_parent)
 
 
 def _depth(book: ledger.Ledger, heard: ledger.Heard) -> int:

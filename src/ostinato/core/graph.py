@@ -21,6 +21,7 @@ RESERVED = "ostinato."
 SYSTEM_QUEUE = "ostinato.system"
 RESERVED_JOBS = ("gate:", "rule:")
 """How jobs are named that the engine enters by itself."""
+MOST_CONCURRENCY = 1_000_000
 MOST_TAGS = 64
 LONGEST_TAG_KEY = 128
 LONGEST_TAG_VALUE = 256
@@ -69,6 +70,8 @@ class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_d
     tags: Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)] = {}
     priority: Priority = 0
     deadline: Seconds | None = None
+    max_concurrency: Annotated[int, retry.said(minimum=1, maximum=MOST_CONCURRENCY)] | None = None
+    """How many of its tasks may run at the same time; None is as many as there are workers for."""
 
 
 class Plan(msgspec.Struct, rename="camel"):
@@ -105,6 +108,10 @@ def read_job(document: Any) -> JobSpec:
     if spec.deadline is not None and not 0 < spec.deadline < retry.LONGEST:
         raise errors.InvalidInput(
             f"deadline must be more than 0 seconds from now, not {spec.deadline!r}", field="deadline"
+        )
+    if spec.max_concurrency is not None and not 1 <= spec.max_concurrency <= MOST_CONCURRENCY:
+        raise errors.InvalidInput(
+            f"maxConcurrency must be 1 to {MOST_CONCURRENCY:,}, not {spec.max_concurrency!r}", field="maxConcurrency"
         )
     _check_priority(spec.priority, "priority")
     if not spec.tasks:

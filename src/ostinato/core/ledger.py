@@ -26,6 +26,8 @@ _COUNTER = {
     states.CANCELLED: "cancelled",
 }
 
+_IN_TURN = frozenset({states.PENDING, states.PROCESSING})
+
 BLOB_MARK = b"\x00"
 """First byte of a stored payload that is a reference to a blob; no JSON text starts with it."""
 
@@ -88,6 +90,8 @@ class Ledger:
         self.signals: dict[rows.TaskKey, list[rows.Signal]] = {}
         self.waiters: dict[rows.TaskKey, list[rows.Timer]] = {}
         self.timers: dict[rows.TaskKey, rows.Timer] = {}
+        self.awaiting_turn: dict[str, dict[str, rows.Task]] = {}
+        """By job: the first few of its tasks that wait for their turn."""
         self.gate_jobs: dict[tuple[str, str], str] = {}
         """By gate and key."""
         self.outside_events: set[tuple[str, str]] = set()
@@ -201,6 +205,8 @@ class Ledger:
             if state not in states.TASK_MOVES[old]:
                 states.check_task_move(task.task_id, old, state)
             self._count(job, task, old, state)
+            if job.max_parallel is not None:
+                job.turns += (state in _IN_TURN) - (old in _IN_TURN)
             if old == states.PROCESSING and task.token is not None:
                 self.revoked.append((key, task.token))
             elif old == states.WAITING:
@@ -214,6 +220,11 @@ class Ledger:
         self.emit(job, kind, task, data)
 
     def make_pending(self, task: rows.Task, kind: str = events.TASK_PENDING, data: bytes | None = None) -> None:
+        """Queue a task, or let it wait for its turn where its job runs only so many at a time."""
+        job = self.jobs[task.job_id]
+        if job.max_parallel is not None and job.turns >= job.max_parallel and task.state not in _IN_TURN:
+            self._await_turn(task, data)
+            return
         if data is None:
             data = self._pending_data.get(task.name)
             if data is None:
@@ -222,6 +233,24 @@ class Ledger:
         task.finished_at = None
         self.move(task, states.PENDING, kind, data)
         self.became_pending.append(task)
+
+    def _await_turn(self, task: rows.Task, data: bytes | None) -> None:
+        told: dict[str, object] = {} if data is None else codec.decode(data)
+        task.finished_at = None
+        self.move(task, states.WAITING, events.TASK_WAITING, codec.encode_own(told | {"kind": "turn"}))
+        # By name they come in the order of the job.
+        self.set_timer(rows.Timer(task.job_id, task.task_id, "turn", f"{task.position:010d}", "", None))
+        self.awaiting_turn.setdefault(task.job_id, {})[task.task_id] = task
+
+    def give_turns(self) -> None:
+        """Let those go on that wait for their turn, as far as others have made room."""
+        for job_id, waiting in self.awaiting_turn.items():
+            job = self.jobs[job_id]
+            for task in sorted(waiting.values(), key=lambda task: task.position):
+                if job.max_parallel is None or job.turns >= job.max_parallel or job.state != states.RUNNING:
+                    break
+                if task.state == states.WAITING:
+                    self.make_pending(task)
 
     def make_ready(self, task: rows.Task, data: bytes | None = None) -> None:
         """Everything that it depends on is there: it may run now, or waits for its time, or for somebody outside."""

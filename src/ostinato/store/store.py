@@ -31,6 +31,7 @@ from ostinato.store import (
 from ostinato.store.database import fetch
 
 FEW_COMMANDS = 4
+MOST_TURNS = 1_000_000
 
 
 class Refused(NamedTuple):
@@ -130,6 +131,8 @@ class Store(
         candidates = yield from _load(tenant, wanted, recalled, claim, book)
         with _unhurried():
             answers = [_carry_out(command, book) for command in batch]
+            if book.awaiting_turn:
+                book.give_turns()
             if recalled.jobs and any(isinstance(answer, Refused) for answer in answers):
                 # A change is checked against the database when it is written. A refusal is not, so it is decided
                 # on what the database says.
@@ -225,6 +228,9 @@ def _load(
             book.dependants.setdefault((job_id, up), []).append(down)
         candidates = loaded.candidates
     yield from _load_waiting(tenant, wanted, book)
+    limited = [job.job_id for job in book.jobs.values() if job.max_parallel is not None]
+    if limited:
+        yield from _load_turns(tenant, wanted, book, limited)
     yield from _load_whole_jobs(tenant, wanted, book)
     return candidates
 
@@ -263,6 +269,16 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
         for row in found:
             timer = rows.Timer(*row)
             book.timers[(timer.job_id, timer.task_id)] = timer
+
+
+def _load_turns(tenant: str, wanted: needs.Needs, book: ledger.Ledger, job_ids: list[str]) -> database.Script[None]:
+    """As many of those that wait for their turn as this transaction can make room for."""
+    most = MOST_TURNS if wanted.whole_jobs or wanted.whole_gates else len(wanted.tasks) + 1
+    found = yield fetch("load_waiting_for_turn", tenant=tenant, job_ids=job_ids, most=most)
+    _enter(book, found)
+    for row in found:
+        task = book.tasks[(row[0], row[1])]
+        book.awaiting_turn.setdefault(task.job_id, {})[task.task_id] = task
 
 
 def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:

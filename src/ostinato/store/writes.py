@@ -19,7 +19,7 @@ _new_task = operator.attrgetter(
 )  # fmt: skip
 _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
-    "completed", "failed", "tolerated", "skipped", "cancelled", "created_at",
+    "completed", "failed", "tolerated", "skipped", "cancelled", "turns", "created_at",
 )  # fmt: skip
 _CLAIMABLE = (states.PENDING, states.BLOCKED)
 _TOLD = (states.COMPLETED, states.FAILED)

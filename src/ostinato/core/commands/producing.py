@@ -99,6 +99,7 @@ class Submit(msgspec.Struct, gc=False):
             skipped=0,
             cancelled=0,
             trace_parent=self.trace_parent,
+            max_parallel=spec.max_concurrency,
         )
 
     def _created_data(self, job: rows.Job) -> bytes:
@@ -112,6 +113,8 @@ class Submit(msgspec.Struct, gc=False):
             "priority": job.priority,
             "tags": self.spec.tags,
         }
+        if job.max_parallel is not None:
+            data["maxConcurrency"] = job.max_parallel
         if job.deadline_at is not None:
             data["deadlineAt"] = job.deadline_at
         if self.actor is not None:

@@ -5,7 +5,7 @@
 SELECT
     job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
     deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed, failed,
-    tolerated, skipped, cancelled, trace_parent
+    tolerated, skipped, cancelled, trace_parent, max_parallel, turns
 FROM job WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: list_tasks

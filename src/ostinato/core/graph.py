@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, documents, retry
+from ostinato.core import codec, documents, retry, statuses
 from ostinato.core.documents import short as _short
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
@@ -35,8 +35,16 @@ Name = Annotated[str, retry.said(pattern=rf"^{_NAME.pattern}$(?!\n)")]
 Key = Annotated[str, retry.said(minLength=1, maxLength=255, pattern=r"^[^\x00]*$")]
 TagKey = Annotated[str, retry.said(minLength=1, maxLength=LONGEST_TAG_KEY, pattern=r"^[^\x00=]*$")]
 TagValue = Annotated[str, retry.said(maxLength=LONGEST_TAG_VALUE, pattern=r"^[^\x00]*$")]
+Status = Annotated[str, retry.said(minLength=1, maxLength=statuses.LONGEST_STATUS)]
 Seconds = Annotated[float, retry.said(exclusiveMinimum=0, exclusiveMaximum=retry.LONGEST)]
 Priority = Annotated[int, retry.said(minimum=-LARGEST_PRIORITY, maximum=LARGEST_PRIORITY)]
+
+
+class Statuses(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """What a job says of itself when one of its tasks starts, and when it completes."""
+
+    started: Status | None = None
+    completed: Status | None = None
 
 
 class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -56,6 +64,7 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     """How many seconds to wait before the first attempt, once everything that it depends on is there."""
     external: bool = False
     """Nobody runs it: somebody outside completes it, or says that it failed."""
+    statuses: Statuses | None = None
 
 
 class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -257,6 +266,9 @@ def _check_task(task: TaskSpec) -> None:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
     if task.delay is not None and not 0 <= task.delay < retry.LONGEST:
         raise errors.InvalidInput(f"delay of task {task.task_id!r} must be 0 seconds or more, not {task.delay!r}")
+    for status in () if task.statuses is None else (task.statuses.started, task.statuses.completed):
+        if status is not None:
+            statuses.check(status, None)
     if task.external and (task.delay is not None or task.retry is not None or task.timeout is not None):
         raise errors.InvalidInput(
             f"task {task.task_id!r} is external: nobody runs it, so it has no delay, retry or timeout"

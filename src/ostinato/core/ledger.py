@@ -37,20 +37,26 @@ def digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-class _Begins(msgspec.Struct, frozen=True):
-    """How a task begins once it is ready."""
+class _Statuses(msgspec.Struct, frozen=True):
+    started: str | None = None
+    completed: str | None = None
+
+
+class _Options(msgspec.Struct, frozen=True):
+    """What a task says of how it begins once it is ready, and of what its job is to say then."""
 
     delay: float | None = None
     external: bool = False
+    statuses: _Statuses | None = None
 
 
-NOW = _Begins()
-_begins = msgspec.json.Decoder(_Begins)
+_PLAIN = _Options()
+_options = msgspec.json.Decoder(_Options)
 
 
 def is_external(task: rows.Task) -> bool:
     """Whether somebody outside completes it."""
-    return task.options is not None and _begins.decode(task.options).external
+    return task.options is not None and _options.decode(task.options).external
 
 
 class Heard(NamedTuple):
@@ -218,6 +224,16 @@ class Ledger:
                 task.finished_at = self.now
         self.changed_tasks[key] = task
         self.emit(job, kind, task, data)
+        if task.options is not None and old != state:
+            self._say_status(job, task, state)
+
+    def _say_status(self, job: rows.Job, task: rows.Task, state: str) -> None:
+        if task.options is None or state not in (states.PROCESSING, states.COMPLETED):
+            return
+        said = _options.decode(task.options).statuses
+        status = None if said is None else said.started if state == states.PROCESSING else said.completed
+        if status is not None:
+            self.emit(job, events.STATUS_PUBLISHED, task, codec.encode_own({"status": status}))
 
     def make_pending(self, task: rows.Task, kind: str = events.TASK_PENDING, data: bytes | None = None) -> None:
         """Queue a task, or let it wait for its turn where its job runs only so many at a time."""
@@ -254,7 +270,7 @@ class Ledger:
 
     def make_ready(self, task: rows.Task, data: bytes | None = None) -> None:
         """Everything that it depends on is there: it may run now, or waits for its time, or for somebody outside."""
-        begins = NOW if task.options is None else _begins.decode(task.options)
+        begins = _PLAIN if task.options is None else _options.decode(task.options)
         if begins.external:
             self._make_waiting(task, "external", None)
         elif begins.delay:

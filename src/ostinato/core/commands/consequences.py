@@ -98,7 +98,8 @@ def outcome_of(task: rows.Task) -> str:
 
 
 def task_options(spec: graph.TaskSpec) -> bytes | None:
-    if spec.retry is None and spec.timeout is None and spec.delay is None and not spec.external:
+    special = spec.delay is not None or spec.external or spec.statuses is not None
+    if spec.retry is None and spec.timeout is None and not special:
         return None
     return event_data(
         retry=spec.retry,
@@ -106,6 +107,7 @@ def task_options(spec: graph.TaskSpec) -> bytes | None:
         maxAttempts=None if spec.retry is None else spec.retry.max_attempts,
         delay=spec.delay,
         external=spec.external or None,
+        statuses=spec.statuses,
     )
 
 

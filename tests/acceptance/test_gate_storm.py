@@ -16,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from ostinato import EngineOptions, Ostinato, audit
 from tests.acceptance import stormy
 
@@ -60,6 +62,7 @@ class Storm:
         return all((self._folder / f"done-{share}").exists() for share in range(stormy.SHARES))
 
 
+@pytest.mark.timeout(3 * PATIENCE)
 async def test_each_gate_opens_once(url: str, tmp_path: Path) -> None:
     """X12, E: the arrival, the count, the opened mark and the trigger are one transaction."""
     options = EngineOptions(work=False, maintain=False, poll_seconds=0.1, check_functions=False)

@@ -174,13 +174,13 @@ class Ledger:
         self.told += 1
         job.last_seq += 1
         job_id = job.job_id
+        if self._watched is None or kind in self._watched:
+            self._hear(job, kind, task, data)
         if len(data) > self.spill_bytes:
             data = pages.blob_reference(self.payload(job_id, data)[1:])
         told = self.events.get(job_id)
         if told is None:
             told = self.events[job_id] = []
-        if self._watched is None or kind in self._watched:
-            self._hear(job, kind, task, data)
         if task is None:
             told.append(pages.entry(kind, None, None, data))
         else:

@@ -11,7 +11,6 @@ from ostinato.core.commands import gating, producing, reacting
 from ostinato.gates import definition
 from ostinato.gates.records import Record
 
-JOB = "gate:"
 MEMBER = "ostinato.member"
 OPEN = "ostinato.open"
 DEADLINE = "ostinato.deadline"
@@ -99,5 +98,5 @@ def _submit(
     tags = {"gate": gate.name, "key": key}
     if depth:
         tags[rulebook.DEPTH_TAG] = str(depth)
-    spec = graph.JobSpec(tasks, name=f"{JOB}{gate.name}", correlation_id=correlation_id, tags=tags)
+    spec = graph.JobSpec(tasks, name=f"{gating.JOB}{gate.name}", correlation_id=correlation_id, tags=tags)
     return producing.Submit(job_id, spec, inputs, actor)

@@ -88,7 +88,9 @@ class Gate:
             about = f"late:{self.name}:{key}:{member}"[:255]
             late = instance.late_submission(gate, version, key, _new_id(), record, about, depth)
         answer: commands.Arrived = await self._engine.execute(
-            commands.Arrive(self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late)
+            commands.Arrive(
+                self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late, depth
+            )
         )
         if answer.outcome == "late" and gate.late == "refuse":
             raise errors.GateClosed(

@@ -15,6 +15,8 @@ from ostinato import errors
 from ostinato.core import codec, events, ledger, needs, rows, states
 from ostinato.core.commands import consequences, producing
 
+JOB: Final = "gate:"
+"""How the jobs of gates are named: this, and the name of the gate."""
 OPEN: Final = "$open"
 DEADLINE: Final = "$deadline"
 OPENED: Final = "opened"
@@ -51,6 +53,8 @@ class Arrive(msgspec.Struct, gc=False):
     on_failure: Literal["fail", "wait", "partial"] = "wait"
     when_late: producing.Submit | None = None
     """What a report triggers that comes when the gate is open without it."""
+    depth: int = 0
+    """How many rules and gates have led to it."""
 
     def needs(self, wanted: needs.Needs) -> None:
         if self.create is not None:
@@ -94,9 +98,7 @@ class Arrive(msgspec.Struct, gc=False):
         return _begin(book, self.gate, self.key, self.create)
 
     def _failed(self, book: ledger.Ledger, job: rows.Job, member: rows.Task) -> Arrived:
-        told = codec.encode_own({"gate": self.gate, "key": self.key, "member": self.member})
-        data = told[:-1] + b',"record":' + self.record + b"}"
-        book.emit(job, events.GATE_ARRIVAL_FAILED, member, data)
+        book.emit(job, events.GATE_ARRIVAL_FAILED, member, self._told())
         if self.on_failure == "partial":  # it counts as a report, though not as a success
             return Arrived(job.job_id, "failed", self._take(book, job, member), job.state)
         if self.on_failure == "fail":
@@ -108,11 +110,14 @@ class Arrive(msgspec.Struct, gc=False):
         return Arrived(job.job_id, "failed", False, job.state)
 
     def _late(self, book: ledger.Ledger, job: rows.Job) -> Arrived:
-        told = codec.encode_own({"gate": self.gate, "key": self.key, "member": self.member})
-        book.emit(job, events.GATE_ARRIVAL_LATE, data=told[:-1] + b',"record":' + self.record + b"}")
+        book.emit(job, events.GATE_ARRIVAL_LATE, data=self._told())
         if self.when_late is not None:
             self.when_late.apply(book)
         return Arrived(job.job_id, "late", False, job.state)
+
+    def _told(self) -> bytes:
+        about = consequences.event_data(gate=self.gate, key=self.key, member=self.member, depth=self.depth or None)
+        return about[:-1] + b',"record":' + self.record + b"}"
 
 
 class Freeze(msgspec.Struct, gc=False):

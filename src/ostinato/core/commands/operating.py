@@ -8,7 +8,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import events, ledger, needs, rows, states
-from ostinato.core.commands import consequences, rehearsal
+from ostinato.core.commands import consequences, gating, rehearsal
 
 
 class CancelJob(msgspec.Struct, gc=False):
@@ -70,6 +70,11 @@ class SkipTask(msgspec.Struct, gc=False):
     def apply(self, book: ledger.Ledger) -> str:
         task = book.task((self.job_id, self.task_id))
         job = book.job(self.job_id)
+        if job.name.startswith(gating.JOB) and (ledger.is_external(task) or task.task_id == gating.OPEN):
+            raise errors.NotPossible(
+                f"task {task.task_id!r} belongs to a gate: open the gate instead, which says so to those who look",
+                taskId=task.task_id,
+            )
         if task.state == states.SKIPPED and not task.skipped_by_dependency:
             return task.state
         states.check_task_move(task.task_id, task.state, states.SKIPPED)

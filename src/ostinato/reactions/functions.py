@@ -18,7 +18,7 @@ from ostinato.core.commands import gating, reacting
 from ostinato.core.retry import Retry
 from ostinato.engine import engine
 from ostinato.gates import aggregate, definition, instance, records
-from ostinato.reactions import gates
+from ostinato.reactions import gates, rules
 
 DEEPEST = 16
 """So many rules and gates may follow from one another; more are taken for a circle."""
@@ -43,6 +43,7 @@ class OwnFunctions:
         self.engine = running
         self._calls = calls
         self._gates = gates.Gates(self)
+        self._rules = rules.Rules(self)
 
     async def note(self, actor: str | None, action: str, target: str = "", /, **details: Any) -> None:
         """What rules and gates do is in the history of their jobs."""
@@ -55,6 +56,8 @@ class OwnFunctions:
         gate = (await self._gates.shelf.get(said.gate, said.version)).value
         if said.members is not None:
             gate = definition.freeze(gate, said.members)
+        elif said.late is not None and gate.members == definition.DYNAMIC:
+            gate = await self._gates.gate(said.gate).frozen(said.key, gate, said.late.member)
         if said.late is not None:
             reported = {said.late.member: said.late}
             mark: dict[str, Any] = {"at": None, "by": said.late.member}
@@ -100,6 +103,8 @@ class OwnFunctions:
                 f"{DEEPEST} rules and gates have led to this one: they seem to follow each other in a circle"
             )
         about_it: dict[str, Any] = (await ctx.dependency_outputs.load())[gating.OPEN] if data is None else data
+        if ctx.redriven:
+            target = await self._corrected(ctx, whose, target)
         [(kind, template)] = target.items()
         now = self.engine.db.now() / 1e6
         filled = await threads.run(lambda: expressions.render(template, about_it, kind, now))
@@ -120,6 +125,19 @@ class OwnFunctions:
                     raise errors.TerminalError(f"{kind!r} is no target")
         except HOPELESS as error:
             raise errors.TerminalError(error.message, **error.details) from error
+
+    async def _corrected(self, ctx: Context, whose: About, target: dict[str, Any]) -> dict[str, Any]:
+        """Whoever runs a target again has corrected it before, perhaps: as it stands in the definition now, if it
+        does."""
+        try:
+            if whose.rule is not None:
+                now = (await self._rules.shelf.get(whose.rule)).value.targets
+            else:
+                now = (await self._gates.shelf.get(whose.gate or "")).value.trigger
+        except errors.DefinitionNotFound:
+            return target
+        number = int(ctx.task_id.rpartition("-")[2])
+        return msgspec.to_builtins(now[number - 1]) if number <= len(now) else target
 
     async def _start_job(self, ctx: Context, whose: About, document: Any, data: Mapping[str, Any]) -> Any:
         made: dict[str, Any] = {"idempotencyKey": ctx.idempotency_key, "correlationId": _correlation_id(data)}

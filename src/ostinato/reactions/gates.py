@@ -85,8 +85,7 @@ class Gate:
             )
         late = None
         if gate.late == "trigger":
-            about = f"late:{self.name}:{key}:{member}"[:255]
-            late = instance.late_submission(gate, version, key, _new_id(), record, about, depth)
+            late = instance.late_submission(gate, version, key, _new_id(), record, depth)
         answer: commands.Arrived = await self._engine.execute(
             commands.Arrive(
                 self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late, depth
@@ -143,6 +142,15 @@ class Gate:
         if opening.members is not None:
             gate = definition.freeze(gate, opening.members)
         return status.view(gate, await self._instance(key, job, tasks, gate))
+
+    async def frozen(self, key: str, gate: definition.Gate, member: str) -> definition.Gate:
+        """The gate with whom it expects for a key; if it was reset meanwhile, with this member alone."""
+        try:
+            job_id = await self._store.gate_job(self._tenant, self.name, key)
+            opening = await self._opening(job_id, await self._store.task(self._tenant, job_id, gating.OPEN))
+        except errors.NotFound:
+            return definition.freeze(gate, [definition.Member(member, kind="unknown")])
+        return definition.freeze(gate, opening.members)
 
     async def _instance(
         self, key: str, job: rows.Job, tasks: dict[str, rows.Task], gate: definition.Gate

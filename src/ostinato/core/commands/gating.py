@@ -61,7 +61,8 @@ class Arrive(msgspec.Struct, gc=False):
             wanted.new_tasks += len(self.create.spec.tasks)
         _want(wanted, self.gate, self.key, self.member)
         if self.when_late is not None:
-            self.when_late.needs(wanted)
+            wanted.new_tasks += len(self.when_late.spec.tasks)
+            wanted.late_reports.add((self.gate, self.key, self.member))
         if not self.success and self.on_failure == "fail":
             wanted.whole_gates.add((self.gate, self.key))
 
@@ -112,7 +113,10 @@ class Arrive(msgspec.Struct, gc=False):
     def _late(self, book: ledger.Ledger, job: rows.Job) -> Arrived:
         book.emit(job, events.GATE_ARRIVAL_LATE, data=self._told())
         if self.when_late is not None:
-            self.when_late.apply(book)
+            about = late_key(job.job_id, self.member)
+            if about not in book.jobs_by_idempotency_key:  # what it triggers, it triggers once
+                self.when_late.spec.idempotency_key = about
+                self.when_late.apply(book)
         return Arrived(job.job_id, "late", False, job.state)
 
     def _told(self) -> bytes:
@@ -215,9 +219,13 @@ class ResetGate(msgspec.Struct, gc=False):
             book.end_job(job, states.CANCELLED, reason="gate reset", actor=self.actor)
         data = consequences.event_data(gate=self.gate, key=self.key, actor=self.actor, reason=self.reason)
         book.emit(job, events.GATE_RESET, data=data)
-        book.dropped_gates.append((self.gate, self.key))
-        del book.gate_jobs[(self.gate, self.key)]
+        book.assign_gate(self.gate, self.key, None)
         return job.job_id
+
+
+def late_key(job_id: str, member: str) -> str:
+    """By this the job is found that a late report has triggered, so that it is not triggered again."""
+    return f"late:{job_id}:{member}"
 
 
 def _want(wanted: needs.Needs, gate: str, key: str, *members: str) -> None:
@@ -233,8 +241,7 @@ def _gate_job(book: ledger.Ledger, gate: str, key: str) -> rows.Job:
 
 def _begin(book: ledger.Ledger, gate: str, key: str, create: producing.Submit) -> str:
     create.apply(book)
-    book.gate_jobs[(gate, key)] = create.job_id
-    book.new_gates.append((gate, key, create.job_id))
+    book.assign_gate(gate, key, create.job_id)
     return create.job_id
 
 

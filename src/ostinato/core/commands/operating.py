@@ -122,6 +122,7 @@ class RetryTasks(msgspec.Struct, gc=False):
                     taskId=task.task_id,
                     state=task.state,
                 )
+        consequences.check_inputs(tasks, self.inputs)
         return consequences.run_again(book, job, tasks, self.inputs, self.actor)
 
 
@@ -157,6 +158,7 @@ class Resume(msgspec.Struct, gc=False):
         if not again and job.state == states.RUNNING:
             raise errors.NotPossible(f"job {job.job_id!r} is running and nothing in it has failed", jobId=job.job_id)
         held = [t for t in tasks if t.state in (states.BLOCKED, states.SKIPPED)]
+        consequences.check_inputs(again, self.inputs)
         self._renew_deadline(book, job)
         rerun = consequences.run_again(book, job, again, self.inputs, self.actor, always_reopen=True)
         return ResumePlan(

@@ -119,8 +119,8 @@ class Ledger:
         self.new_steps: list[rows.Step] = []
         self.new_signals: list[rows.Signal] = []
         self.taken_signals: list[rows.Signal] = []
-        self.new_gates: list[tuple[str, str, str]] = []
-        self.dropped_gates: list[tuple[str, str]] = []
+        self.gates_before: dict[tuple[str, str], str | None] = {}
+        """The jobs of gates and keys that have another now, or none."""
         self.new_outside_events: list[tuple[str, str, int, bytes]] = []
         self.blobs: dict[tuple[str, bytes], bytes] = {}
         self.heard: list[Heard] = []
@@ -184,13 +184,13 @@ class Ledger:
         self.told += 1
         job.last_seq += 1
         job_id = job.job_id
+        if self._watched is None or kind in self._watched:
+            self._hear(job, kind, task, data)
         if len(data) > self.spill_bytes:
             data = pages.blob_reference(self.payload(job_id, data)[1:])
         told = self.events.get(job_id)
         if told is None:
             told = self.events[job_id] = []
-        if self._watched is None or kind in self._watched:
-            self._hear(job, kind, task, data)
         if task is None:
             told.append(pages.entry(kind, None, None, data))
         else:
@@ -310,6 +310,15 @@ class Ledger:
                     self.taken_signals.append(signal)
                 return signal
         return None
+
+    def assign_gate(self, gate: str, key: str, job_id: str | None) -> None:
+        """From now on this job stands for a gate and a key, or none does."""
+        place = (gate, key)
+        self.gates_before.setdefault(place, self.gate_jobs.get(place))
+        if job_id is None:
+            self.gate_jobs.pop(place, None)
+        else:
+            self.gate_jobs[place] = job_id
 
     def record_step(self, task: rows.Task, key: str, output: bytes) -> None:
         self.new_steps.append(rows.Step(task.job_id, task.task_id, key, self.payload(task.job_id, output), self.now))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ostinato import errors
 from ostinato.core import codec, events, graph, ledger, rows, states
 
 MAX_ERROR_TEXT = 16 * 1024
@@ -191,6 +192,17 @@ def run_again(
     restore_failure_mark(book, job)
     book.settle(job)
     return ids
+
+
+def check_inputs(tasks: Sequence[rows.Task], inputs: Mapping[str, bytes]) -> None:
+    """Who may run tasks again may not, by that, have rules and gates do what their definitions do not say."""
+    for task in tasks:
+        if task.task_id in inputs and task.name.startswith(graph.RESERVED):
+            raise errors.NotPossible(
+                f"the input of task {task.task_id!r} is the engine's own: correct the rule or gate, then run it again "
+                "as it is",
+                taskId=task.task_id,
+            )
 
 
 def stand_again(book: ledger.Ledger, task: rows.Task, rerun: frozenset[rows.TaskKey]) -> None:

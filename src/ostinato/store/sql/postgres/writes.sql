@@ -399,6 +399,19 @@ USING (
 ) r
 WHERE x.tenant = r.tenant AND x.gate = r.gate AND x.key = r.key;
 
+-- name: update_gate_key
+-- The key has begun anew, with another job.
+UPDATE gate_key AS x SET
+    job_id = r.job_id
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[], :rows.3::text[]
+    ) AS u (
+        gate, key, job_id
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.gate = r.gate AND x.key = r.key;
+
 -- name: insert_outside_event
 -- Record events of others.
 INSERT INTO outside_event (

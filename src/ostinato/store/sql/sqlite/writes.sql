@@ -214,6 +214,12 @@ VALUES (
 DELETE FROM gate_key
 WHERE tenant = ?1 AND gate = ?2 AND key = ?3;
 
+-- name: update_gate_key
+-- The key has begun anew, with another job.
+UPDATE gate_key SET
+    job_id = ?4
+WHERE tenant = ?1 AND gate = ?2 AND key = ?3;
+
 -- name: insert_outside_event
 -- Record events of others.
 INSERT INTO outside_event (

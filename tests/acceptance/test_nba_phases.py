@@ -70,8 +70,8 @@ async def assert_once(url: str, correlation_id: str) -> None:
             job for name in ("phase2-to-phase3", "phase3-to-phase4") for job in await app.jobs(name=f"gate:{name}")
         ]
         assert len(gates) == 2
-        assert {job.correlation_id for job in (third, fourth, *gates)} == {correlation_id}
-        assert {job.state for job in (third, fourth, *gates)} == {"completed"}
+        assert {job.correlation_id for job in (first, second, third, fourth)} == {correlation_id}
+        assert {job.state for job in (first, second, third, fourth)} == {"completed"}
         task = await (await app.job(third.job_id)).task("PlayerGameSummaryProcessor")
         assert task.input == {"game_date": DATE, "record_count": sum(range(100, 121))}
         task = await (await app.job(fourth.job_id)).task("precompute")

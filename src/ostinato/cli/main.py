@@ -21,8 +21,10 @@ from ostinato.cli import (
     events,
     failures,
     fleet,
+    gates,
     jobs,
     keys,
+    rules,
     run,
     server,
     settings,
@@ -49,7 +51,9 @@ root.add_typer(jobs.group, name="jobs")
 root.add_typer(tasks.group, name="tasks")
 root.add_typer(dead_letters.group, name="dead-letters")
 root.add_typer(keys.group, name="keys")
-events.register(root)
+root.add_typer(events.group, name="events")
+root.add_typer(gates.group, name="gates")
+root.add_typer(rules.group, name="rules")
 signals.register(root)
 fleet.register(root)
 audit.register(root)

@@ -115,6 +115,12 @@ class KeyNotFound(NotFound):
     code = "key_not_found"
 
 
+class ExecutionNotFound(NotFound):
+    """There is no execution with this ARN in the index."""
+
+    code = "execution_not_found"
+
+
 class NotPossible(OstinatoError):
     """This cannot be done in the present state."""
 

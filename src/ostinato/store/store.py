@@ -16,6 +16,7 @@ from ostinato.core import codec, commands, ledger, needs, pages, rows, states
 from ostinato.store import (
     audit_log,
     database,
+    executions,
     facts,
     fleet,
     gauges,
@@ -69,6 +70,7 @@ class Outcome(NamedTuple):
 class Store(
     reads.Reads,
     lists.Lists,
+    executions.Executions,
     stories.Stories,
     stream.Stream,
     facts.FactFinding,

@@ -1,0 +1,373 @@
+"""The execution index: own executions are the rows of `job`, those reported from outside are in a table of their own.
+
+A page is the merge of two walks, one along an index of each table, in the same order and with one cursor for both.
+Where no index serves all filters, a walk goes along the one that selects most and checks the rest on the rows, but on
+no more than `EXAMINED` of them: the page then ends early, and its cursor says where to go on.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ostinato import errors
+from ostinato.core import codec, cursors, executions, filters, states
+from ostinato.core.executions import Execution
+from ostinato.store import database, queries
+from ostinato.store.database import fetch
+
+EXAMINED = 500
+"""How many executions of a table are looked at for a page, at most, beyond what it may hold."""
+STRIPES = 256
+AT_ONCE = 500
+_END = 2**62
+_WENT_WRONG = frozenset({states.FAILED, states.CANCELLED, states.TIMED_OUT})
+"""By these and a name there is an index."""
+
+
+class Executions:
+    db: database.Database
+
+    async def index_executions(self, tenant: str, reports: Sequence[Execution]) -> int:
+        """Merge reports into the index, in one transaction; how many rows it changed. No row ever goes back."""
+        if not reports:
+            return 0
+        return await self.db.write(lambda: index_reports(tenant, self.db.now(), reports))
+
+    async def executions(
+        self, tenant: str, wanted: filters.ExecutionFilter, *, cursor: str | None = None, most: int = 50
+    ) -> filters.Page[Execution]:
+        """Executions by start. A page may be short, or even empty, and still have a cursor."""
+        place = wanted.place(cursor)
+        return await self.db.read(lambda: _page(tenant, wanted, place, filters.check_most(most)))
+
+    async def execution(self, tenant: str, execution_arn: str) -> Execution:
+        def script() -> database.Script[Execution]:
+            own = executions.own_job(tenant, execution_arn)
+            if own is None:
+                found = yield from load_outside(tenant, [execution_arn])
+            else:
+                found = yield from _load_own(tenant, [own[1]])
+            for one in found.values():
+                if one.execution_arn == execution_arn:
+                    return one
+            raise errors.ExecutionNotFound(f"there is no execution {execution_arn!r}", executionArn=execution_arn)
+
+        return await self.db.read(script)
+
+    async def count_executions(self, tenant: str, wanted: filters.ExecutionFilter, by: str) -> dict[str, int]:
+        """How many executions match, by status or by day of UTC, in order. What there is none of is left out."""
+        return await self.db.read(lambda: _count(tenant, wanted, filters.one_of(by, filters.BY, "by")))
+
+    # --- definitions -------------------------------------------------------------------------------------------
+
+    async def tag_definition(self, tenant: str, arn: str, tags: dict[str, str], *, learn: bool = False) -> None:
+        """Say what the tags of a definition are; what was learnt does not overrule what is known."""
+
+        def script() -> database.Script[None]:
+            block = "learn_definition" if learn else "tag_definition"
+            data = codec.encode_canonical(tags)
+            yield fetch(block, tenant=tenant, state_machine_arn=arn, tags=data, now=self.db.now())
+
+        await self.db.write(script)
+
+    async def definition_tags(self, tenant: str, arns: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The tags of those of the definitions whose tags are known."""
+
+        def script() -> database.Script[dict[str, dict[str, str]]]:
+            found = yield fetch("read_definition_tags", tenant=tenant, arns=list(arns))
+            return {row[0]: codec.decode(row[1]) for row in found}
+
+        return await self.db.read(script, snapshot=False)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------
+
+
+def index_reports(tenant: str, now: int, reports: Sequence[Execution]) -> database.Script[int]:
+    """The same inside a transaction that does more."""
+    arns = sorted({one.execution_arn for one in reports})
+    yield lock(arns)
+    known = yield from load_outside(tenant, arns)
+    merged = dict(known)
+    for one in reports:
+        old = merged.get(one.execution_arn)
+        merged[one.execution_arn] = one if old is None else executions.merge(old, one)
+    changed = [one for arn, one in merged.items() if one != known.get(arn)]
+    yield from write(tenant, now, changed)
+    return len(changed)
+
+
+def lock(arns: Sequence[str]) -> database.Fetch:
+    """Two transactions that know an execution may not both merge into what they have read."""
+    stripes = sorted({zlib.crc32(arn.encode()) % STRIPES for arn in arns})
+    return fetch("lock_executions", stripes=stripes)
+
+
+def write(tenant: str, now: int, changed: Sequence[Execution]) -> database.Script[None]:
+    yield database.Run([
+        ("put_execution", [
+            (tenant, one.execution_arn, one.state_machine_arn, one.agent_name, one.execution_name, one.status,
+             one.start_at, one.stop_at, one.correlation_id, now)
+            for one in changed
+        ]),
+        ("put_execution_tag", [
+            (tenant, one.execution_arn, key, value, one.start_at) for one in changed for key, value in one.tags.items()
+        ]),
+    ])  # fmt: skip
+
+
+# --- reading rows ----------------------------------------------------------------------------------------------
+
+
+def _load_own(tenant: str, job_ids: Sequence[str]) -> database.Script[dict[str, Execution]]:
+    """By job id."""
+    found = yield fetch("load_own_executions", tenant=tenant, job_ids=list(job_ids))
+    return {row[0]: executions.of_job(tenant, executions.OwnRow(*row)) for row in found}
+
+
+def load_outside(tenant: str, arns: Sequence[str]) -> database.Script[dict[str, Execution]]:
+    """By ARN."""
+    found = yield fetch("load_executions", tenant=tenant, arns=list(arns))
+    tags: dict[str, dict[str, str]] = {row[0]: {} for row in found}
+    for arn, key, value in (yield fetch("load_execution_tags", tenant=tenant, arns=list(tags))) if found else ():
+        tags[arn][key] = value
+    return {
+        arn: Execution(
+            execution_arn=arn,
+            state_machine_arn=definition,
+            agent_name=agent,
+            execution_name=name,
+            status=status,
+            start_at=start,
+            stop_at=stop,
+            correlation_id=correlation,
+            tags=tags[arn],
+            indexed_at=indexed,
+        )
+        for arn, definition, agent, name, status, start, stop, correlation, indexed in found
+    }
+
+
+_LOAD = {filters.OWN: _load_own, filters.OUTSIDE: load_outside}
+
+
+# --- ways to go ------------------------------------------------------------------------------------------------
+
+
+class Look(NamedTuple):
+    """One index to go along."""
+
+    block: str
+    args: dict[str, Any]
+
+
+class Plan(NamedTuple):
+    """Ways to find executions; a way is one look or several that are merged. The last way is the one for the long way.
+
+    The others are taken if they turn out to be short. With `exact` there is nothing to check on the rows.
+    """
+
+    ways: list[list[Look]]
+    exact: bool
+
+
+def plan(wanted: filters.ExecutionFilter, kind: int) -> Plan:
+    base = _own_base(wanted) if kind == filters.OWN else _outside_base(wanted)
+    narrowed = wanted.agent_name is not None or bool(wanted.statuses)
+    if wanted.correlation_id is not None:  # as a rule these are few
+        looks = [Look(block, {"correlation_id": wanted.correlation_id}) for block in _BY_CORRELATION[kind]]
+        return Plan([looks], not narrowed and wanted.tag is None)
+    if wanted.tag is None:
+        return base
+    key, value = wanted.tag
+    block = _BY_TAG[kind] if value is None else _BY_TAG[kind] + "_value"
+    way = [Look(block, {"tag_key": key, "tag_value": value})]
+    # A tag may be on a few executions or on all of them.
+    return Plan([way, *base.ways], False) if narrowed else Plan([way], True)
+
+
+_BY_CORRELATION = {
+    # A job without a correlation id of its producer's has its own id, and is not in the index.
+    filters.OWN: ("find_jobs_by_correlation_id", "find_job_by_its_own_correlation_id"),
+    filters.OUTSIDE: ("find_executions_by_correlation_id",),
+}
+_BY_TAG = {filters.OWN: "find_jobs_by_tag", filters.OUTSIDE: "find_executions_by_tag"}
+
+
+def _own_base(wanted: filters.ExecutionFilter) -> Plan:
+    chosen = [executions.STATE_OF[status] for status in wanted.statuses]
+    by_state = [Look("find_jobs_by_state", {"state": state}) for state in chosen]
+    if wanted.agent_name is None:
+        return Plan([by_state or [Look("find_jobs", {})]], True)
+    by_name = [Look("find_jobs_by_name", {"name": wanted.agent_name})]
+    if not chosen:
+        return Plan([by_name], True)
+    if _WENT_WRONG.issuperset(chosen):
+        name = wanted.agent_name
+        return Plan([[Look("find_jobs_by_name_and_state", {"name": name, "state": state}) for state in chosen]], True)
+    return Plan([by_state, by_name] if chosen == [states.RUNNING] else [by_name], False)
+
+
+def _outside_base(wanted: filters.ExecutionFilter) -> Plan:
+    agent = wanted.agent_name
+    if agent is None and not wanted.statuses:
+        return Plan([[Look("find_executions", {})]], True)
+    if agent is None:
+        return Plan([[Look("find_executions_by_status", {"status": status}) for status in wanted.statuses]], True)
+    if not wanted.statuses:
+        return Plan([[Look("find_executions_by_agent", {"agent_name": agent})]], True)
+    block = "find_executions_by_agent_and_status"
+    return Plan([[Look(block, {"agent_name": agent, "status": status}) for status in wanted.statuses]], True)
+
+
+# --- pages -----------------------------------------------------------------------------------------------------
+
+
+class Walk(NamedTuple):
+    """What was found in one table, and how far it has been looked at: no end, nothing is left."""
+
+    found: list[tuple[filters.ExecutionPlace, Execution]]
+    end: filters.ExecutionPlace | None
+
+
+def _page(
+    tenant: str, wanted: filters.ExecutionFilter, place: filters.ExecutionPlace | None, most: int
+) -> database.Script[filters.Page[Execution]]:
+    walks: list[Walk] = []
+    for kind in (filters.OWN, filters.OUTSIDE):
+        walks.append((yield from _walk(tenant, wanted, place, most, kind)))
+    newest = wanted.order == filters.NEWEST
+    found = sorted((item for walk in walks for item in walk.found), key=lambda item: item[0], reverse=newest)
+    ends = [walk.end for walk in walks if walk.end is not None]
+    edge = (max(ends) if newest else min(ends)) if ends else None
+    if edge is not None:  # what lies behind it may have others before it that were not looked at
+        found = [item for item in found if (item[0] >= edge if newest else item[0] <= edge)]
+    goes_on = found[most - 1][0] if len(found) > most else edge
+    return filters.Page([one for _, one in found[:most]], None if goes_on is None else cursors.write(goes_on))
+
+
+def _walk(
+    tenant: str, wanted: filters.ExecutionFilter, place: filters.ExecutionPlace | None, most: int, kind: int
+) -> database.Script[Walk]:
+    *short, long = (chosen := plan(wanted, kind)).ways
+    for way in short:
+        keys = yield from _keys(tenant, way, wanted, wanted.bounds(place, kind), EXAMINED + 1)
+        if len(keys) <= EXAMINED:
+            return Walk((yield from _fitting(tenant, wanted, keys, kind)), None)
+    found: list[tuple[filters.ExecutionPlace, Execution]] = []
+    step, examined = most + 1, 0
+    while True:
+        keys = yield from _keys(tenant, long, wanted, wanted.bounds(place, kind), step)
+        found += yield from _fitting(tenant, wanted, keys, kind)
+        if len(keys) < step:
+            return Walk(found, None)
+        place = _place(keys[-1], kind)
+        examined += len(keys)
+        if chosen.exact or len(found) > most or examined >= EXAMINED:
+            return Walk(found, place)
+        step = min(2 * step, max(EXAMINED - examined, 1))
+
+
+def _keys(
+    tenant: str, way: list[Look], wanted: filters.ExecutionFilter, bounds: tuple[filters.Place, filters.Place], most: int
+) -> database.Script[list[filters.Place]]:
+    """Keys in the order that is wanted, of all looks of a way."""
+    newest = wanted.order == filters.NEWEST
+    (after_at, after_id), (before_at, before_id) = bounds
+    between = {"after_at": after_at, "after_id": after_id, "before_at": before_at, "before_id": before_id}
+    keys: list[filters.Place] = []
+    for block, args in way:
+        name = block if newest else block + queries.UPWARDS
+        found = yield fetch(name, **(_UNCHECKED | between | args), tenant=tenant, most=most)
+        keys += [(at, one) for at, one in found]
+    keys.sort(reverse=newest)
+    return keys[:most]
+
+
+_UNCHECKED: dict[str, None] = dict.fromkeys(("states", "name", "request_id", "tag_key", "tag_value"))
+"""Filters that the blocks for lists of jobs could check on the way."""
+
+
+def _fitting(
+    tenant: str, wanted: filters.ExecutionFilter, keys: list[filters.Place], kind: int
+) -> database.Script[list[tuple[filters.ExecutionPlace, Execution]]]:
+    if not keys:
+        return []
+    loaded = yield from _LOAD[kind](tenant, [key[1] for key in keys])
+    return [(_place(key, kind), loaded[key[1]]) for key in keys if key[1] in loaded and wanted.matches(loaded[key[1]])]
+
+
+def _place(key: filters.Place, kind: int) -> filters.ExecutionPlace:
+    return key[0], kind, key[1]  # pyright: ignore[reportReturnType]
+
+
+# --- counts ----------------------------------------------------------------------------------------------------
+
+
+def _count(tenant: str, wanted: filters.ExecutionFilter, by: str) -> database.Script[dict[str, int]]:
+    counted: dict[str, int] = {}
+    if wanted.correlation_id is not None:
+        found = yield from _count_rows(tenant, wanted)
+    else:
+        found = yield from _count_in_sql(tenant, wanted)
+    for status, day, count in found:
+        key = status if by == "status" else executions.day(day)
+        counted[key] = counted.get(key, 0) + count
+    order = executions.STATUSES if by == "status" else sorted(counted)
+    return {key: counted[key] for key in order if key in counted}
+
+
+def _count_rows(tenant: str, wanted: filters.ExecutionFilter) -> database.Script[list[tuple[str, int, int]]]:
+    """One by one: as a rule only a few share a correlation id."""
+    counted: list[tuple[str, int, int]] = []
+    place = None
+    while True:
+        page = yield from _page(tenant, wanted, place, AT_ONCE)
+        counted += [(one.status, one.start_at // executions.DAY, 1) for one in page]
+        if page.cursor is None:
+            return counted
+        place = wanted.place(page.cursor)
+
+
+def _count_in_sql(tenant: str, wanted: filters.ExecutionFilter) -> database.Script[list[tuple[str, int, int]]]:
+    until = _END if wanted.started_until is None else wanted.started_until
+    given = {"tenant": tenant, "from_at": wanted.started_from or 0, "until_at": until}
+    counted: list[tuple[str, int, int]] = []
+    for block, args in _own_counts(wanted):
+        for state, day, count in (yield fetch(block, **(given | args))):
+            counted.append((executions.STATUS_OF[state], int(day), int(count)))
+    for block, args in _outside_counts(wanted):
+        for status, day, count in (yield fetch(block, **(given | args))):
+            counted.append((status, int(day), int(count)))
+    return counted
+
+
+def _own_counts(wanted: filters.ExecutionFilter) -> Iterator[Look]:
+    chosen = [executions.STATE_OF[status] for status in wanted.statuses or executions.STATUSES]
+    about = {"name": wanted.agent_name, "states": _listed(chosen if wanted.statuses else ())}
+    if wanted.tag is not None:
+        yield _count_by_tag("count_jobs_by_tag", wanted.tag, about)
+    elif wanted.agent_name is not None:
+        yield Look("count_jobs_by_name", about)
+    else:
+        yield from (Look("count_jobs_by_state", {"state": state}) for state in chosen)
+
+
+def _outside_counts(wanted: filters.ExecutionFilter) -> Iterator[Look]:
+    about = {"agent_name": wanted.agent_name, "statuses": _listed(wanted.statuses)}
+    if wanted.tag is not None:
+        yield _count_by_tag("count_executions_by_tag", wanted.tag, about)
+        return
+    block = "count_executions_by_status" if wanted.agent_name is None else "count_executions_by_agent"
+    yield from (Look(block, about | {"status": status}) for status in wanted.statuses or executions.STATUSES)
+
+
+def _count_by_tag(block: str, tag: tuple[str, str | None], about: dict[str, Any]) -> Look:
+    key, value = tag
+    return Look(block if value is None else f"{block}_value", about | {"tag_key": key, "tag_value": value})
+
+
+def _listed(names: Sequence[str]) -> str | None:
+    return f",{','.join(names)}," if names else None

@@ -1,4 +1,4 @@
-"""What to list: filters on jobs, executions and dead letters, checked when they are made, and pages of what was found."""
+"""What to list: filters on jobs, executions and dead letters, and pages of what was found."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LetterPlace = tuple[_Time, str, str]
 """(failed_at, job_id, task_id)"""
 OWN, OUTSIDE = 0, 1
 ExecutionPlace = tuple[_Time, Literal[0, 1], str]
-"""(start, own or outside, job id or ARN): the order of the index, in which executions of the same moment have a place too."""
+"""(start, own or outside, job id or ARN): the order of the index, in which no two executions have the same place."""
 NEWEST, OLDEST = "newest", "oldest"
 ORDERS = (NEWEST, OLDEST)
 BY = ("status", "day")

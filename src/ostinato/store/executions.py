@@ -62,15 +62,25 @@ class Executions:
 
     # --- definitions -------------------------------------------------------------------------------------------
 
-    async def tag_definition(self, tenant: str, arn: str, tags: dict[str, str], *, learn: bool = False) -> None:
-        """Say what the tags of a definition are; what was learnt does not overrule what is known."""
+    async def tag_definition(self, tenant: str, arn: str, tags: dict[str, str]) -> None:
+        """Say what the tags of a definition are."""
 
         def script() -> database.Script[None]:
-            block = "learn_definition" if learn else "tag_definition"
             data = codec.encode_canonical(tags)
-            yield fetch(block, tenant=tenant, state_machine_arn=arn, tags=data, now=self.db.now())
+            yield fetch("tag_definition", tenant=tenant, state_machine_arn=arn, tags=data, now=self.db.now())
 
         await self.db.write(script)
+
+    async def learn_definition(self, tenant: str, arn: str, tags: dict[str, str]) -> dict[str, str]:
+        """The same for what was only heard: it does not overrule what is known, which is the answer."""
+
+        def script() -> database.Script[dict[str, str]]:
+            data = codec.encode_canonical(tags)
+            yield fetch("learn_definition", tenant=tenant, state_machine_arn=arn, tags=data, now=self.db.now())
+            found = yield fetch("read_definition_tags", tenant=tenant, arns=[arn])
+            return codec.decode(found[0][1])
+
+        return await self.db.write(script)
 
     async def definition_tags(self, tenant: str, arns: Sequence[str]) -> dict[str, dict[str, str]]:
         """The tags of those of the definitions whose tags are known."""
@@ -271,7 +281,11 @@ def _walk(
 
 
 def _keys(
-    tenant: str, way: list[Look], wanted: filters.ExecutionFilter, bounds: tuple[filters.Place, filters.Place], most: int
+    tenant: str,
+    way: list[Look],
+    wanted: filters.ExecutionFilter,
+    bounds: tuple[filters.Place, filters.Place],
+    most: int,
 ) -> database.Script[list[filters.Place]]:
     """Keys in the order that is wanted, of all looks of a way."""
     newest = wanted.order == filters.NEWEST

@@ -163,6 +163,11 @@ SELECT count(*) FROM outside_event WHERE tenant = :tenant AND source = :source;
 -- How many jobs there are.
 SELECT count(*) FROM job WHERE tenant = :tenant AND job_id <> '';
 
+-- name: read_indexed_job
+-- What the index shows of a job, and how many events it has seen.
+SELECT job_id, name, state, correlation_id, tags, created_at, finished_at, last_seq FROM job
+WHERE tenant = :tenant AND job_id = :job_id;
+
 -- name: mend_job
 -- Let a job be found by what its events say, if it still is as it was looked at.
 UPDATE job SET

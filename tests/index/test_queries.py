@@ -109,20 +109,25 @@ async def in_pages(app: Ostinato, size: int, **wanted: Any) -> list[views.Execut
 
 
 async def test_a_page_is_bounded_where_no_index_serves_all_filters(url: str) -> None:
-    """A tag and an agent that never meet: a look of so many rows, not of all of them."""
+    """A tag and an agent that each have many executions and never the same: a page looks at some, and says where to go on."""
+    count = 2 * executions.EXAMINED + 100
     async with opened(url) as app:
-        many = [
-            change(name=f"{n}", machine="many", start=n, tags=AGENT | ({"team": "a"} if n % 2 else {}))
-            for n in range(3000)
-        ]
-        for start in range(0, 3000, 500):
-            await app.index.report(many[start : start + 500])
-        await app.index.report([change(name="x", machine="other", start=1)])
-        page = await app.executions(agent_name="many", tag="Type=Agent", status="RUNNING")
-        assert len(page) == 50
-        page = await app.executions(agent_name="other", tag="team=a")
-        assert page == []
-        assert page.cursor is None, "the agent has few"
+        for name, tags in (("tagged", AGENT | {"team": "a"}), ("other", AGENT)):
+            many = [change(name=f"{n}", machine=name, start=n, tags=tags) for n in range(count)]
+            for start in range(0, count, 500):
+                await app.index.report(many[start : start + 500])
+        pages, cursor = 0, None
+        while pages == 0 or cursor is not None:
+            page = await app.executions(agent_name="other", tag="team=a", cursor=cursor)
+            assert page == []
+            cursor = page.cursor
+            pages += 1
+        assert pages == 3
+        page = await app.executions(agent_name="other", tag="Type=Agent", status="RUNNING")
+        assert len(page) == 50, "what is on all of them is no reason to look further"
+        few = {"started_until": datetime.datetime(1970, 1, 1, 0, 0, 0, 400_000, tzinfo=datetime.UTC)}
+        page = await app.executions(agent_name="other", tag="team=a", **few)
+        assert (list(page), page.cursor) == ([], None), "in this range the tag is on few"
 
 
 async def test_bad_filters_name_the_field(url: str) -> None:

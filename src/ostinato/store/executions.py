@@ -17,7 +17,7 @@ from ostinato.core.executions import Execution
 from ostinato.store import database, queries
 from ostinato.store.database import fetch
 
-EXAMINED = 500
+EXAMINED = 200
 """How many executions of a table are looked at for a page, at most, beyond what it may hold."""
 STRIPES = 256
 AT_ONCE = 500

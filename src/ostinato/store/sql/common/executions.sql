@@ -37,7 +37,7 @@ LIMIT :most;
 -- name: find_executions_by_agent_and_status
 -- Executions of an agent with a status. Both ways.
 SELECT start_at, execution_arn FROM execution
-WHERE tenant = :tenant AND agent_name = :agent_name AND status = :status AND state_machine_arn <> ''
+WHERE tenant = :tenant AND agent_name = :agent_name AND status = :status AND tenant <> ''
     AND (start_at, execution_arn) > (:after_at, :after_id) AND (start_at, execution_arn) < (:before_at, :before_id)
 ORDER BY start_at DESC, execution_arn DESC
 LIMIT :most;
@@ -109,7 +109,7 @@ GROUP BY 2;
 -- name: count_executions_by_agent
 -- Outside executions of an agent with a status, by day.
 SELECT CAST(:status AS TEXT), start_at / 86400000000, count(*) FROM execution
-WHERE tenant = :tenant AND agent_name = :agent_name AND status = :status AND state_machine_arn <> ''
+WHERE tenant = :tenant AND agent_name = :agent_name AND status = :status AND tenant <> ''
     AND start_at >= :from_at AND start_at < :until_at
 GROUP BY 2;
 

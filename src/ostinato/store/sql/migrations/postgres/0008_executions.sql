@@ -18,7 +18,7 @@ CREATE INDEX execution_start ON execution (tenant, start_at, execution_arn) WHER
 CREATE INDEX execution_agent ON execution (tenant, agent_name, start_at, execution_arn) WHERE agent_name <> '';
 CREATE INDEX execution_status ON execution (tenant, status, start_at, execution_arn) WHERE status <> '';
 CREATE INDEX execution_agent_status ON execution (tenant, agent_name, status, start_at, execution_arn)
-WHERE state_machine_arn <> '';
+WHERE tenant <> '';
 CREATE INDEX execution_correlation ON execution (tenant, correlation_id, start_at, execution_arn)
 WHERE correlation_id IS NOT NULL;
 CREATE INDEX execution_stop ON execution (tenant, stop_at) WHERE stop_at IS NOT NULL;

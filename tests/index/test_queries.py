@@ -109,7 +109,7 @@ async def in_pages(app: Ostinato, size: int, **wanted: Any) -> list[views.Execut
 
 
 async def test_a_page_is_bounded_where_no_index_serves_all_filters(url: str) -> None:
-    """A tag and an agent that each have many executions and never the same: a page looks at some, and says where to go on."""
+    """A tag and an agent that each have many executions, and never the same: a page looks at some of them."""
     count = 2 * executions.EXAMINED + 100
     async with opened(url) as app:
         for name, tags in (("tagged", AGENT | {"team": "a"}), ("other", AGENT)):
@@ -132,7 +132,7 @@ async def test_a_page_is_bounded_where_no_index_serves_all_filters(url: str) -> 
 
 async def test_bad_filters_name_the_field(url: str) -> None:
     async with opened(url) as app:
-        naive = datetime.datetime(2026, 1, 1)  # noqa: DTZ001
+        naive = datetime.datetime(2026, 1, 1)
         for field, wanted in (
             ("status", {"status": "completed"}),
             ("status", {"status": ["RUNNING", "running"]}),

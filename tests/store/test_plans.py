@@ -73,7 +73,8 @@ INSERT INTO execution (
     indexed_at
 )
 SELECT 'default', 'arn-' || n, 'machine-' || (n % 20), 'agent-' || (n % 20), 'name-' || n,
-    CASE WHEN n % 50 = 0 THEN 'FAILED' ELSE 'SUCCEEDED' END, n, n + 1, CASE WHEN n % 2 = 0 THEN 'order-' || (n / 10) END, n
+    CASE WHEN n % 50 = 0 THEN 'FAILED' ELSE 'SUCCEEDED' END, n, n + 1,
+    CASE WHEN n % 2 = 0 THEN 'order-' || (n / 10) END, n
 FROM numbers;
 INSERT INTO execution_tag (tenant, execution_arn, key, value, start_at)
 SELECT 'default', 'arn-' || n, 'key-' || (n % 3), 'value-' || (n % 100), n FROM numbers;

@@ -19,8 +19,10 @@ from ostinato.cli import (
     doctor,
     encryption,
     events,
+    executions,
     failures,
     fleet,
+    index,
     jobs,
     keys,
     run,
@@ -48,6 +50,8 @@ dev.register(root)
 root.add_typer(jobs.group, name="jobs")
 root.add_typer(tasks.group, name="tasks")
 root.add_typer(dead_letters.group, name="dead-letters")
+root.add_typer(executions.group, name="executions")
+root.add_typer(index.group, name="index")
 root.add_typer(keys.group, name="keys")
 events.register(root)
 signals.register(root)

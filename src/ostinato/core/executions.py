@@ -7,6 +7,7 @@ that they all end in the same row, and the row never goes back.
 from __future__ import annotations
 
 import datetime
+import functools
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
@@ -117,6 +118,20 @@ class OwnRow(NamedTuple):
     finished_at: int | None
 
 
+class OutsideRow(NamedTuple):
+    """What was reported of an execution, but for its tags, in the order in which it is read."""
+
+    execution_arn: str
+    state_machine_arn: str
+    agent_name: str
+    execution_name: str
+    status: str
+    start_at: int
+    stop_at: int | None
+    correlation_id: str | None
+    indexed_at: int
+
+
 def of_job(tenant: str, job: OwnRow) -> Execution:
     """A job as an execution."""
     return Execution(
@@ -150,6 +165,7 @@ def _own_head(tenant: str) -> str:
     return f"arn:ostinato:states:local:{tenant}:"
 
 
+@functools.lru_cache(maxsize=4096)
 def _quoted(name: str) -> str:
     """A name may hold colons, which part an ARN."""
     return urllib.parse.quote(name, safe="")

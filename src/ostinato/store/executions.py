@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ostinato import errors
 from ostinato.core import codec, cursors, executions, filters, states
-from ostinato.core.executions import Execution
+from ostinato.core.executions import Execution, OutsideRow, OwnRow
 from ostinato.store import database, queries
 from ostinato.store.database import fetch
 
@@ -45,11 +45,9 @@ class Executions:
     async def execution(self, tenant: str, execution_arn: str) -> Execution:
         def script() -> database.Script[Execution]:
             own = executions.own_job(tenant, execution_arn)
-            if own is None:
-                found = yield from load_outside(tenant, [execution_arn])
-            else:
-                found = yield from _load_own(tenant, [own[1]])
-            for one in found.values():
+            kind, name = (filters.OUTSIDE, execution_arn) if own is None else (filters.OWN, own[1])
+            rows = yield from _rows(tenant, kind, [name])
+            for one in (yield from _shown(tenant, list(rows.values()))):
                 if one.execution_arn == execution_arn:
                     return one
             raise errors.ExecutionNotFound(f"there is no execution {execution_arn!r}", executionArn=execution_arn)
@@ -130,37 +128,42 @@ def write(tenant: str, now: int, changed: Sequence[Execution]) -> database.Scrip
 
 # --- reading rows ----------------------------------------------------------------------------------------------
 
-
-def _load_own(tenant: str, job_ids: Sequence[str]) -> database.Script[dict[str, Execution]]:
-    """By job id."""
-    found = yield fetch("load_own_executions", tenant=tenant, job_ids=list(job_ids))
-    return {row[0]: executions.of_job(tenant, executions.OwnRow(*row)) for row in found}
+Row = OwnRow | OutsideRow
 
 
 def load_outside(tenant: str, arns: Sequence[str]) -> database.Script[dict[str, Execution]]:
     """By ARN."""
-    found = yield fetch("load_executions", tenant=tenant, arns=list(arns))
-    tags: dict[str, dict[str, str]] = {row[0]: {} for row in found}
-    for arn, key, value in (yield fetch("load_execution_tags", tenant=tenant, arns=list(tags))) if found else ():
-        tags[arn][key] = value
-    return {
-        arn: Execution(
-            execution_arn=arn,
-            state_machine_arn=definition,
-            agent_name=agent,
-            execution_name=name,
-            status=status,
-            start_at=start,
-            stop_at=stop,
-            correlation_id=correlation,
-            tags=tags[arn],
-            indexed_at=indexed,
-        )
-        for arn, definition, agent, name, status, start, stop, correlation, indexed in found
-    }
+    rows = yield from _rows(tenant, filters.OUTSIDE, arns)
+    found = yield from _shown(tenant, list(rows.values()))
+    return {one.execution_arn: one for one in found}
 
 
-_LOAD = {filters.OWN: _load_own, filters.OUTSIDE: load_outside}
+def _rows(tenant: str, kind: int, ids: Sequence[str]) -> database.Script[dict[str, Row]]:
+    """By job id, or by ARN."""
+    if kind == filters.OWN:
+        found = yield fetch("load_own_executions", tenant=tenant, job_ids=list(ids))
+        return {row[0]: OwnRow(*row) for row in found}
+    found = yield fetch("load_executions", tenant=tenant, arns=list(ids))
+    return {row[0]: OutsideRow(*row) for row in found}
+
+
+def _shown(tenant: str, rows: Sequence[Row]) -> database.Script[list[Execution]]:
+    """Rows as they are shown, with the tags of those from outside."""
+    tags = yield from _tags(tenant, [row.execution_arn for row in rows if isinstance(row, OutsideRow)])
+    return [
+        executions.of_job(tenant, row)
+        if isinstance(row, OwnRow)
+        else Execution(**row._asdict(), tags=tags.get(row.execution_arn, {}))
+        for row in rows
+    ]
+
+
+def _tags(tenant: str, arns: list[str], key: str | None = None) -> database.Script[dict[str, dict[str, str]]]:
+    """All tags of outside executions, or those of one key."""
+    tags: dict[str, dict[str, str]] = {}
+    for arn, name, value in (yield fetch("load_execution_tags", tenant=tenant, arns=arns, key=key)) if arns else ():
+        tags.setdefault(arn, {})[name] = value
+    return tags
 
 
 # --- ways to go ------------------------------------------------------------------------------------------------
@@ -235,10 +238,13 @@ def _outside_base(wanted: filters.ExecutionFilter) -> Plan:
 # --- pages -----------------------------------------------------------------------------------------------------
 
 
+Found = tuple[filters.ExecutionPlace, Row]
+
+
 class Walk(NamedTuple):
     """What was found in one table, and how far it has been looked at: no end, nothing is left."""
 
-    found: list[tuple[filters.ExecutionPlace, Execution]]
+    found: list[Found]
     end: filters.ExecutionPlace | None
 
 
@@ -255,7 +261,8 @@ def _page(
     if edge is not None:  # what lies behind it may have others before it that were not looked at
         found = [item for item in found if (item[0] >= edge if newest else item[0] <= edge)]
     goes_on = found[most - 1][0] if len(found) > most else edge
-    return filters.Page([one for _, one in found[:most]], None if goes_on is None else cursors.write(goes_on))
+    shown = yield from _shown(tenant, [row for _, row in found[:most]])
+    return filters.Page(shown, None if goes_on is None else cursors.write(goes_on))
 
 
 def _walk(
@@ -266,7 +273,7 @@ def _walk(
         keys = yield from _keys(tenant, way, wanted, wanted.bounds(place, kind), EXAMINED + 1)
         if len(keys) <= EXAMINED:
             return Walk((yield from _fitting(tenant, wanted, keys, kind)), None)
-    found: list[tuple[filters.ExecutionPlace, Execution]] = []
+    found: list[Found] = []
     step, examined = most + 1, 0
     while True:
         keys = yield from _keys(tenant, long, wanted, wanted.bounds(place, kind), step)
@@ -277,7 +284,7 @@ def _walk(
         examined += len(keys)
         if chosen.exact or len(found) > most or examined >= EXAMINED:
             return Walk(found, place)
-        step = min(2 * step, max(EXAMINED - examined, 1))
+        step = EXAMINED - examined
 
 
 def _keys(
@@ -306,11 +313,31 @@ _UNCHECKED: dict[str, None] = dict.fromkeys(("states", "name", "request_id", "ta
 
 def _fitting(
     tenant: str, wanted: filters.ExecutionFilter, keys: list[filters.Place], kind: int
-) -> database.Script[list[tuple[filters.ExecutionPlace, Execution]]]:
+) -> database.Script[list[Found]]:
+    """The rows of the keys that have all that is wanted, in their order."""
     if not keys:
         return []
-    loaded = yield from _LOAD[kind](tenant, [key[1] for key in keys])
-    return [(_place(key, kind), loaded[key[1]]) for key in keys if key[1] in loaded and wanted.matches(loaded[key[1]])]
+    rows = yield from _rows(tenant, kind, [key[1] for key in keys])
+    known: dict[str, dict[str, str]] = {}
+    if wanted.tag is not None:
+        known = yield from _wanted_tags(tenant, wanted.tag[0], rows)
+    found: list[Found] = []
+    for key in keys:
+        row = rows.get(key[1])
+        if row is not None and wanted.matches(*_compared(row), known.get(key[1], {})):
+            found.append((_place(key, kind), row))
+    return found
+
+
+def _wanted_tags(tenant: str, key: str, rows: dict[str, Row]) -> database.Script[dict[str, dict[str, str]]]:
+    tags = {name: codec.decode(row.tags) for name, row in rows.items() if isinstance(row, OwnRow)}
+    return tags or (yield from _tags(tenant, list(rows), key))
+
+
+def _compared(row: Row) -> tuple[str, str, str | None]:
+    if isinstance(row, OwnRow):
+        return row.name, executions.STATUS_OF[row.state], row.correlation_id
+    return row.agent_name, row.status, row.correlation_id
 
 
 def _place(key: filters.Place, kind: int) -> filters.ExecutionPlace:

@@ -21,10 +21,11 @@ FROM unnest(:arns::text[]) AS k (arn)
 CROSS JOIN LATERAL (SELECT * FROM execution x WHERE x.tenant = :tenant AND x.execution_arn = k.arn OFFSET 0) e;
 
 -- name: load_execution_tags
--- The tags of outside executions.
+-- The tags of outside executions, or those of one key.
 SELECT g.execution_arn, g.key, g.value
 FROM unnest(:arns::text[]) AS k (arn)
 CROSS JOIN LATERAL (SELECT * FROM execution_tag x WHERE x.tenant = :tenant AND x.execution_arn = k.arn OFFSET 0) g
+WHERE CAST(:key AS TEXT) IS NULL OR g.key = :key
 ORDER BY g.execution_arn, g.key;
 
 -- name: read_definition_tags

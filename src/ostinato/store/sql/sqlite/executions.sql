@@ -18,9 +18,10 @@ SELECT
 FROM json_each(:arns) k CROSS JOIN execution e ON e.tenant = :tenant AND e.execution_arn = k.value;
 
 -- name: load_execution_tags
--- The tags of outside executions.
+-- The tags of outside executions, or those of one key.
 SELECT g.execution_arn, g.key, g.value
 FROM json_each(:arns) k CROSS JOIN execution_tag g ON g.tenant = :tenant AND g.execution_arn = k.value
+WHERE CAST(:key AS TEXT) IS NULL OR g.key = :key
 ORDER BY g.execution_arn, g.key;
 
 -- name: read_definition_tags

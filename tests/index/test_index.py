@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, errors
+from ostinato import Ostinato, errors, testing
 from ostinato.core import executions
 from tests.engine import support as engine_support
 from tests.engine.support import job, opened, sql, task
@@ -257,3 +257,22 @@ async def test_two_tenants_never_see_each_other(url: str) -> None:
         with pytest.raises(errors.ExecutionNotFound):
             await two.execution("arn:ostinato:states:local:one:execution:report:j")
         assert (await two.index.report([change(name="other", machine="x", tags=None)])).indexed == 0
+
+
+async def test_outside_executions_are_kept_as_long_as_jobs(url: str) -> None:
+    app = engine_support.make(url, retention_seconds=100)
+    async with testing.open(app) as kit:
+        now = kit.clock() // 1000
+        await app.index.report(
+            [
+                change("FAILED", name="old", start=now - 200_000, stop=now - 150_000),
+                change("FAILED", name="new", start=now - 200_000, stop=now - 50_000),
+                change(name="running", start=now - 200_000),
+            ]
+        )
+        assert await app.prune() == 1
+        assert {one.execution_name for one in await app.executions()} == {"new", "running"}
+        assert await sql(url, "SELECT count(*) FROM execution_tag") == [(4,)]
+        assert await app.prune(older_than=0) == 1
+        assert {one.execution_name for one in await app.executions()} == {"running"}
+        assert await sql(url, "SELECT count(*) FROM execution_tag") == [(2,)]

@@ -38,7 +38,7 @@ INDEXES = {
     "count_executions_by_agent": "execution_agent_status",
     "count_executions_by_tag": "execution_tag_key",
     "count_executions_by_tag_value": "execution_tag_value",
-    "prune_executions": "execution_stop",
+    "stopped_executions": "execution_stop",
     "count_ahead": "ready_pkey",
     "read_dependencies": "edge_down",
     "read_open_dependencies": "edge_down",
@@ -53,7 +53,7 @@ COUNTS = {name for name in INDEXES if name.startswith("count_")}
 """They gather what they find, in whatever way."""
 SORTS = {"find_dead_letters_by_job", "read_dependencies", "read_open_dependencies"}
 """A job has few of them, and a task few dependencies, as a rule."""
-NOT_FOR_TENANTS = {"finished_jobs", "prune_executions"}
+NOT_FOR_TENANTS = {"finished_jobs"}
 
 FILL = """
 INSERT INTO job (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Unpack
 
 import msgspec
@@ -83,13 +83,12 @@ class ExecutionFilter(msgspec.Struct, frozen=True, kw_only=True):
             low, high = (low, min(high, side)) if self.order == NEWEST else (max(low, side), high)
         return low, high
 
-    def matches(self, agent_name: str, status: str, correlation_id: str | None, tags: Mapping[str, str]) -> bool:
-        """Whether an execution within the range has the rest of what is wanted; `tags` may be only the wanted one."""
+    def matches(self, agent_name: str, status: str, correlation_id: str | None) -> bool:
+        """Whether an execution within the range has what is wanted of it, but for the tag."""
         return (
             self.agent_name in (None, agent_name)
             and (not self.statuses or status in self.statuses)
             and self.correlation_id in (None, correlation_id)
-            and (self.tag is None or (self.tag[0] in tags and self.tag[1] in (None, tags[self.tag[0]])))
         )
 
 

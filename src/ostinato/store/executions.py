@@ -126,6 +126,18 @@ def write(tenant: str, now: int, changed: Sequence[Execution]) -> database.Scrip
     ])  # fmt: skip
 
 
+def prune(tenant: str, before: int, most: int) -> database.Script[int]:
+    """Remove up to `most` outside executions that stopped before a moment."""
+    found = yield fetch("stopped_executions", tenant=tenant, before=before, most=most)
+    if not found:
+        return 0
+    arns = [row[0] for row in found]
+    yield lock(arns)
+    gone = yield fetch("prune_execution", tenant=tenant, arns=arns, before=before)
+    yield fetch("prune_execution_tag", tenant=tenant, arns=[row[0] for row in gone])
+    return len(gone)
+
+
 # --- reading rows ----------------------------------------------------------------------------------------------
 
 Row = OwnRow | OutsideRow
@@ -158,11 +170,10 @@ def _shown(tenant: str, rows: Sequence[Row]) -> database.Script[list[Execution]]
     ]
 
 
-def _tags(tenant: str, arns: list[str], key: str | None = None) -> database.Script[dict[str, dict[str, str]]]:
-    """All tags of outside executions, or those of one key."""
+def _tags(tenant: str, arns: list[str]) -> database.Script[dict[str, dict[str, str]]]:
     tags: dict[str, dict[str, str]] = {}
-    for arn, name, value in (yield fetch("load_execution_tags", tenant=tenant, arns=arns, key=key)) if arns else ():
-        tags.setdefault(arn, {})[name] = value
+    for arn, key, value in (yield fetch("load_execution_tags", tenant=tenant, arns=arns)) if arns else ():
+        tags.setdefault(arn, {})[key] = value
     return tags
 
 
@@ -176,13 +187,21 @@ class Look(NamedTuple):
     args: dict[str, Any]
 
 
-class Plan(NamedTuple):
-    """Ways to find executions; a way is one look or several that are merged. The last way is the one for the long way.
+class Way(NamedTuple):
+    """A way to find executions: one look, or several that are merged."""
 
-    The others are taken if they turn out to be short. With `exact` there is nothing to check on the rows.
+    looks: list[Look]
+    tagged: bool = False
+    """All that is found along it has the tag."""
+
+
+class Plan(NamedTuple):
+    """Ways to find executions. The last is for the long way; the others are taken if they turn out to be short.
+
+    With `exact` there is nothing to check on the rows.
     """
 
-    ways: list[list[Look]]
+    ways: list[Way]
     exact: bool
 
 
@@ -191,12 +210,12 @@ def plan(wanted: filters.ExecutionFilter, kind: int) -> Plan:
     narrowed = wanted.agent_name is not None or bool(wanted.statuses)
     if wanted.correlation_id is not None:  # as a rule these are few
         looks = [Look(block, {"correlation_id": wanted.correlation_id}) for block in _BY_CORRELATION[kind]]
-        return Plan([looks], not narrowed and wanted.tag is None)
+        return Plan([Way(looks)], not narrowed and wanted.tag is None)
     if wanted.tag is None:
         return base
     key, value = wanted.tag
     block = _BY_TAG[kind] if value is None else _BY_TAG[kind] + "_value"
-    way = [Look(block, {"tag_key": key, "tag_value": value})]
+    way = Way([Look(block, {"tag_key": key, "tag_value": value})], tagged=True)
     # A tag may be on a few executions or on all of them.
     return Plan([way, *base.ways], False) if narrowed else Plan([way], True)
 
@@ -210,29 +229,27 @@ _BY_TAG = {filters.OWN: "find_jobs_by_tag", filters.OUTSIDE: "find_executions_by
 
 
 def _own_base(wanted: filters.ExecutionFilter) -> Plan:
+    name = wanted.agent_name
     chosen = [executions.STATE_OF[status] for status in wanted.statuses]
-    by_state = [Look("find_jobs_by_state", {"state": state}) for state in chosen]
-    if wanted.agent_name is None:
-        return Plan([by_state or [Look("find_jobs", {})]], True)
-    by_name = [Look("find_jobs_by_name", {"name": wanted.agent_name})]
+    by_state = Way([Look("find_jobs_by_state", {"state": state}) for state in chosen])
+    if name is None:
+        return Plan([by_state if chosen else Way([Look("find_jobs", {})])], True)
+    by_name = Way([Look("find_jobs_by_name", {"name": name})])
     if not chosen:
         return Plan([by_name], True)
     if _WENT_WRONG.issuperset(chosen):
-        name = wanted.agent_name
-        return Plan([[Look("find_jobs_by_name_and_state", {"name": name, "state": state}) for state in chosen]], True)
+        looks = [Look("find_jobs_by_name_and_state", {"name": name, "state": state}) for state in chosen]
+        return Plan([Way(looks)], True)
     return Plan([by_state, by_name] if chosen == [states.RUNNING] else [by_name], False)
 
 
 def _outside_base(wanted: filters.ExecutionFilter) -> Plan:
     agent = wanted.agent_name
-    if agent is None and not wanted.statuses:
-        return Plan([[Look("find_executions", {})]], True)
-    if agent is None:
-        return Plan([[Look("find_executions_by_status", {"status": status}) for status in wanted.statuses]], True)
     if not wanted.statuses:
-        return Plan([[Look("find_executions_by_agent", {"agent_name": agent})]], True)
-    block = "find_executions_by_agent_and_status"
-    return Plan([[Look(block, {"agent_name": agent, "status": status}) for status in wanted.statuses]], True)
+        block, about = ("find_executions", {}) if agent is None else ("find_executions_by_agent", {"agent_name": agent})
+        return Plan([Way([Look(block, about)])], True)
+    block = "find_executions_by_status" if agent is None else "find_executions_by_agent_and_status"
+    return Plan([Way([Look(block, {"agent_name": agent, "status": status}) for status in wanted.statuses])], True)
 
 
 # --- pages -----------------------------------------------------------------------------------------------------
@@ -272,12 +289,12 @@ def _walk(
     for way in short:
         keys = yield from _keys(tenant, way, wanted, wanted.bounds(place, kind), EXAMINED + 1)
         if len(keys) <= EXAMINED:
-            return Walk((yield from _fitting(tenant, wanted, keys, kind)), None)
+            return Walk((yield from _fitting(tenant, wanted, way, keys, kind)), None)
     found: list[Found] = []
     step, examined = most + 1, 0
     while True:
         keys = yield from _keys(tenant, long, wanted, wanted.bounds(place, kind), step)
-        found += yield from _fitting(tenant, wanted, keys, kind)
+        found += yield from _fitting(tenant, wanted, long, keys, kind)
         if len(keys) < step:
             return Walk(found, None)
         place = _place(keys[-1], kind)
@@ -289,7 +306,7 @@ def _walk(
 
 def _keys(
     tenant: str,
-    way: list[Look],
+    way: Way,
     wanted: filters.ExecutionFilter,
     bounds: tuple[filters.Place, filters.Place],
     most: int,
@@ -299,7 +316,7 @@ def _keys(
     (after_at, after_id), (before_at, before_id) = bounds
     between = {"after_at": after_at, "after_id": after_id, "before_at": before_at, "before_id": before_id}
     keys: list[filters.Place] = []
-    for block, args in way:
+    for block, args in way.looks:
         name = block if newest else block + queries.UPWARDS
         found = yield fetch(name, **(_UNCHECKED | between | args), tenant=tenant, most=most)
         keys += [(at, one) for at, one in found]
@@ -312,26 +329,20 @@ _UNCHECKED: dict[str, None] = dict.fromkeys(("states", "name", "request_id", "ta
 
 
 def _fitting(
-    tenant: str, wanted: filters.ExecutionFilter, keys: list[filters.Place], kind: int
+    tenant: str, wanted: filters.ExecutionFilter, way: Way, keys: list[filters.Place], kind: int
 ) -> database.Script[list[Found]]:
     """The rows of the keys that have all that is wanted, in their order."""
-    if not keys:
-        return []
-    rows = yield from _rows(tenant, kind, [key[1] for key in keys])
-    known: dict[str, dict[str, str]] = {}
-    if wanted.tag is not None:
-        known = yield from _wanted_tags(tenant, wanted.tag[0], rows)
-    found: list[Found] = []
-    for key in keys:
-        row = rows.get(key[1])
-        if row is not None and wanted.matches(*_compared(row), known.get(key[1], {})):
-            found.append((_place(key, kind), row))
-    return found
+    ids = [key[1] for key in keys]
+    if ids and wanted.tag is not None and not way.tagged:
+        key, value = wanted.tag
+        tagged = yield fetch(_TAGGED[kind], tenant=tenant, ids=ids, tag_key=key, tag_value=value)
+        ids = [row[0] for row in tagged]
+    rows = (yield from _rows(tenant, kind, ids)) if ids else {}
+    fitting = {name: row for name, row in rows.items() if wanted.matches(*_compared(row))}
+    return [(_place(key, kind), fitting[key[1]]) for key in keys if key[1] in fitting]
 
 
-def _wanted_tags(tenant: str, key: str, rows: dict[str, Row]) -> database.Script[dict[str, dict[str, str]]]:
-    tags = {name: codec.decode(row.tags) for name, row in rows.items() if isinstance(row, OwnRow)}
-    return tags or (yield from _tags(tenant, list(rows), key))
+_TAGGED = {filters.OWN: "tagged_jobs", filters.OUTSIDE: "tagged_executions"}
 
 
 def _compared(row: Row) -> tuple[str, str, str | None]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ostinato.core import codec, rows
-from ostinato.store import database
+from ostinato.store import database, executions
 from ostinato.store.database import fetch
 
 PRUNE_TABLES = ("blob", "signal", "step", "timer", "dead_letter", "edge", "event_page", "job_tag", "task", "job")
@@ -170,7 +170,9 @@ class Fleet:
         return await self.db.read(script, snapshot=False)
 
     async def prune(self, tenant: str, default_seconds: float, older_than: float | None = None, most: int = 200) -> int:
-        """Remove up to `most` jobs that ended longer ago than the tenant's retention, or than `older_than` seconds."""
+        """Remove what ended longer ago than the tenant's retention, or than `older_than` seconds.
+
+        Up to `most` jobs, and as many executions elsewhere."""
 
         def script() -> database.Script[int]:
             seconds = older_than
@@ -178,14 +180,15 @@ class Fleet:
                 own = yield fetch("read_retention", tenant=tenant)
                 seconds = own[0][0] if own and own[0][0] is not None else default_seconds
             before = self.db.now() - int(seconds * 1e6)
+            outside = yield from executions.prune(tenant, before, most)
             old = yield fetch("finished_jobs", tenant=tenant, before=before, most=most)
             if not old:
-                return 0
+                return outside
             # A job that was resumed since then is not finished any more.
             locked = yield fetch("lock_finished", tenant=tenant, before=before, job_ids=[row[0] for row in old])
             job_ids = [row[0] for row in locked]
             for table in PRUNE_TABLES:
                 yield fetch(f"prune_{table}", tenant=tenant, job_ids=job_ids)
-            return len(job_ids)
+            return len(job_ids) + outside
 
         return await self.db.write(script)

@@ -180,6 +180,11 @@ RETURNING job_id;
 -- The tags by which a job is found.
 SELECT key, value, created_at FROM job_tag WHERE tenant = :tenant AND job_id = :job_id ORDER BY key;
 
+-- name: stopped_executions
+-- Outside executions that stopped before a moment, some of them.
+SELECT execution_arn FROM execution WHERE tenant = :tenant AND stop_at IS NOT NULL AND stop_at < :before
+LIMIT :most;
+
 -- name: drop_execution_tags
 -- Forget the tags of an outside execution, to write them anew.
 DELETE FROM execution_tag WHERE tenant = :tenant AND execution_arn = :execution_arn;

@@ -21,12 +21,29 @@ FROM unnest(:arns::text[]) AS k (arn)
 CROSS JOIN LATERAL (SELECT * FROM execution x WHERE x.tenant = :tenant AND x.execution_arn = k.arn OFFSET 0) e;
 
 -- name: load_execution_tags
--- The tags of outside executions, or those of one key.
+-- The tags of outside executions.
 SELECT g.execution_arn, g.key, g.value
 FROM unnest(:arns::text[]) AS k (arn)
 CROSS JOIN LATERAL (SELECT * FROM execution_tag x WHERE x.tenant = :tenant AND x.execution_arn = k.arn OFFSET 0) g
-WHERE CAST(:key AS TEXT) IS NULL OR g.key = :key
 ORDER BY g.execution_arn, g.key;
+
+-- name: tagged_jobs
+-- Those of the given jobs that have a tag.
+SELECT g.job_id
+FROM unnest(:ids::text[]) AS k (id)
+CROSS JOIN LATERAL (
+    SELECT * FROM job_tag x WHERE x.tenant = :tenant AND x.job_id = k.id AND x.key = :tag_key OFFSET 0
+) g
+WHERE CAST(:tag_value AS TEXT) IS NULL OR g.value = :tag_value;
+
+-- name: tagged_executions
+-- Those of the given outside executions that have a tag.
+SELECT g.execution_arn
+FROM unnest(:ids::text[]) AS k (id)
+CROSS JOIN LATERAL (
+    SELECT * FROM execution_tag x WHERE x.tenant = :tenant AND x.execution_arn = k.id AND x.key = :tag_key OFFSET 0
+) g
+WHERE CAST(:tag_value AS TEXT) IS NULL OR g.value = :tag_value;
 
 -- name: read_definition_tags
 -- The tags of definitions.
@@ -55,12 +72,11 @@ INSERT INTO execution_tag (tenant, execution_arn, key, value, start_at)
 SELECT :tenant, r.* FROM unnest(:rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[]) AS r
 ON CONFLICT (tenant, execution_arn, key) DO UPDATE SET value = excluded.value, start_at = excluded.start_at;
 
--- name: prune_executions
--- Remove outside executions that stopped before a moment, some at a time.
-DELETE FROM execution WHERE tenant = :tenant AND execution_arn = ANY(ARRAY(
-    SELECT execution_arn FROM execution WHERE tenant = :tenant AND stop_at IS NOT NULL AND stop_at < :before LIMIT :most))
+-- name: prune_execution
+-- Remove those of the given executions that stopped before a moment.
+DELETE FROM execution WHERE tenant = :tenant AND execution_arn = ANY(:arns::text[]) AND stop_at < :before
 RETURNING execution_arn;
 
--- name: prune_execution_tags
+-- name: prune_execution_tag
 -- Remove what belongs to the given executions.
 DELETE FROM execution_tag WHERE tenant = :tenant AND execution_arn = ANY(:arns::text[]);

@@ -18,11 +18,22 @@ SELECT
 FROM json_each(:arns) k CROSS JOIN execution e ON e.tenant = :tenant AND e.execution_arn = k.value;
 
 -- name: load_execution_tags
--- The tags of outside executions, or those of one key.
+-- The tags of outside executions.
 SELECT g.execution_arn, g.key, g.value
 FROM json_each(:arns) k CROSS JOIN execution_tag g ON g.tenant = :tenant AND g.execution_arn = k.value
-WHERE CAST(:key AS TEXT) IS NULL OR g.key = :key
 ORDER BY g.execution_arn, g.key;
+
+-- name: tagged_jobs
+-- Those of the given jobs that have a tag.
+SELECT g.job_id
+FROM json_each(:ids) k CROSS JOIN job_tag g ON g.tenant = :tenant AND g.job_id = k.value AND g.key = :tag_key
+WHERE :tag_value IS NULL OR g.value = :tag_value;
+
+-- name: tagged_executions
+-- Those of the given outside executions that have a tag.
+SELECT g.execution_arn
+FROM json_each(:ids) k CROSS JOIN execution_tag g ON g.tenant = :tenant AND g.execution_arn = k.value AND g.key = :tag_key
+WHERE :tag_value IS NULL OR g.value = :tag_value;
 
 -- name: read_definition_tags
 -- The tags of definitions.
@@ -47,12 +58,11 @@ INSERT INTO execution_tag (tenant, execution_arn, key, value, start_at)
 VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (tenant, execution_arn, key) DO UPDATE SET value = excluded.value, start_at = excluded.start_at;
 
--- name: prune_executions
--- Remove outside executions that stopped before a moment, some at a time.
-DELETE FROM execution WHERE tenant = :tenant AND execution_arn IN (
-    SELECT execution_arn FROM execution WHERE tenant = :tenant AND stop_at IS NOT NULL AND stop_at < :before LIMIT :most)
+-- name: prune_execution
+-- Remove those of the given executions that stopped before a moment.
+DELETE FROM execution WHERE tenant = :tenant AND execution_arn IN (SELECT value FROM json_each(:arns)) AND stop_at < :before
 RETURNING execution_arn;
 
--- name: prune_execution_tags
+-- name: prune_execution_tag
 -- Remove what belongs to the given executions.
 DELETE FROM execution_tag WHERE tenant = :tenant AND execution_arn IN (SELECT value FROM json_each(:arns));

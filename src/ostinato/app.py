@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar, Unpack, cast, overload
@@ -18,6 +19,10 @@ from ostinato.core import audit_chain, codec, commands, filters, graph, statuses
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import bell, engine, scribe
+from ostinato.reactions import events as outside
+from ostinato.reactions import functions as own_functions
+from ostinato.reactions import gates as gates_
+from ostinato.reactions import rules as rules_
 from ostinato.store import connect, lists, stream
 
 T = TypeVar("T")
@@ -71,6 +76,7 @@ class Ostinato:
 
         def register(code: Callable[..., Any]) -> functions.Function:
             chosen = name or getattr(code, "__name__", "")
+            graph.check_not_reserved(chosen, queue)
             if chosen in self.functions:
                 raise errors.InvalidInput(f"there is already a function {chosen!r}: give this one another name")
             made = functions.Function(
@@ -104,6 +110,7 @@ class Ostinato:
             keyring=self.keyring,
             secret_source=self.secret_source,
             manual=manual,
+            own_functions=own_functions.make,
         )
 
     def attach(self, running: engine.Engine) -> None:
@@ -155,10 +162,13 @@ class Ostinato:
         return await asyncio.gather(*[self._enter(command) for command in batch])
 
     async def _enter(self, command: commands.Submit) -> Job:
-        with tracing.submission(self.engine.tracer, self.tenant, command):
-            answer = await self.engine.execute(command)
+        running = self.engine
+        looks = running.looks
+        running.forget_end(command.job_id)
+        with tracing.submission(running.tracer, self.tenant, command):
+            answer = await running.execute(command)
         await self._note_submitted(command.actor, answer)
-        return Job(self, answer.job_id, created=answer.created)
+        return Job(self, answer.job_id, created=answer.created, submitted_at_look=looks if answer.created else None)
 
     async def _note_submitted(self, actor: str | None, answer: commands.Submitted) -> None:
         """Only now is it known which job it is. Who submitted it is in its first event in any case."""
@@ -166,14 +176,7 @@ class Ostinato:
             await self.note(actor, "jobs.submit", answer.job_id)
 
     async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:
-        spec = graph.read_job(secrets_.hide_in_document(_document(job, overrides)))
-        if len(spec.tasks) > self.options.max_tasks:
-            raise errors.InvalidGraph(
-                f"the job has {len(spec.tasks):,} tasks and the limit is {self.options.max_tasks:,}", field="tasks"
-            )
-        await self.engine.check_functions(spec.tasks)
-        inputs = self.engine.encode_inputs(spec.tasks)
-        return commands.Submit(spec.job_id or str(uuid_utils.uuid7()), spec, inputs, actor)
+        return await self.engine.prepare_job(secrets_.hide_in_document(_document(job, overrides)), actor)
 
     async def submit_task(
         self, name: str | functions.Function, /, *, submit: Mapping[str, Any] | None = None, **given: Any
@@ -225,6 +228,26 @@ class Ostinato:
         await self.note(actor, "jobs.publishStatus", job_id)
         at = None if timestamp is None else statuses.written(timestamp)
         await self.engine.execute(commands.PublishStatus(job_id, *told, timestamp=at, actor=actor))
+
+    # --- reacting ----------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def gates(self) -> gates_.Gates:
+        """The gates of this tenant: define them, and look at which there are."""
+        return gates_.Gates(self)
+
+    def gate(self, name: str) -> gates_.Gate:
+        """One gate, to report to, to look at, to open: `await app.gate("phase2-to-phase3").arrive(key, member)`."""
+        return self.gates.gate(name)
+
+    @functools.cached_property
+    def rules(self) -> rules_.Rules:
+        """The rules of this tenant: what is to happen about which events."""
+        return rules_.Rules(self)
+
+    async def post_events(self, events: Any) -> list[outside.Received]:
+        """Record events of others, each once, and let the rules act on them."""
+        return await outside.post(self, events)
 
     # --- finding ---------------------------------------------------------------------------------------------
 
@@ -400,8 +423,11 @@ class Ostinato:
 class Job:
     """A handle on a job: cheap, and good from any process that uses the same database."""
 
-    def __init__(self, app: Ostinato, job_id: str, *, created: bool = False) -> None:
+    def __init__(
+        self, app: Ostinato, job_id: str, *, created: bool = False, submitted_at_look: int | None = None
+    ) -> None:
         self._app = app
+        self._submitted_at_look = submitted_at_look
         self.job_id = job_id
         self.created = created
         """False if the idempotency key found a job that was there before."""
@@ -411,7 +437,7 @@ class Job:
 
     async def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the end; the outputs by task id, or JobFailed with what failed and why."""
-        return await self._app.engine.wait_for_outputs(self.job_id, timeout, look_first=not self.created)
+        return await self._app.engine.wait_for_outputs(self.job_id, timeout, submitted_at_look=self._submitted_at_look)
 
     async def outputs(self) -> dict[str, Any]:
         """The outputs of the tasks that have completed so far."""

@@ -42,7 +42,8 @@ class Services(Protocol):
     tenant: str
     max_payload_bytes: int
     max_tasks: int
-    secrets: secrets.SecretSource
+    secrets: secrets.SecretSource | None
+    """None leaves references to secrets in an input as they are."""
 
     async def execute(self, command: commands.Command, /) -> Any: ...
     async def read_steps(self, lease: rows.Lease, /) -> dict[str, bytes]: ...
@@ -241,7 +242,7 @@ class Context:
         lease = self._lease
         data = await self._services.read_payload(lease, lease.input)
         self._input = codec.decode(data)
-        if secrets.mentioned(data):
+        if self._services.secrets is not None and secrets.mentioned(data):
             self.redactor = secrets.Redactor()
             secrets.enter(self.redactor)
             self._input = await secrets.resolve(self._input, self._services.secrets, self.redactor)

@@ -76,6 +76,30 @@ class UnknownFunction(InvalidInput):
     code = "unknown_function"
 
 
+class UnknownMember(InvalidInput):
+    """The gate does not expect this member."""
+
+    code = "unknown_member"
+
+
+class MissingField(InvalidInput):
+    """The data lacks a field that the gate requires."""
+
+    code = "missing_field"
+
+
+class InvalidStatus(InvalidInput):
+    """The status of an arrival must be a short text, and the same wherever it is given."""
+
+    code = "invalid_status"
+
+
+class UnfitValue(InvalidInput):
+    """A value is not of the type that the gate aggregates."""
+
+    code = "unfit_value"
+
+
 class IdempotencyConflict(OstinatoError):
     """This idempotency key was used before with another body."""
 
@@ -121,6 +145,18 @@ class ExecutionNotFound(NotFound):
     code = "execution_not_found"
 
 
+class DefinitionNotFound(NotFound):
+    """Nothing of that name is defined, for this tenant."""
+
+    code = "definition_not_found"
+
+
+class GateKeyNotFound(NotFound):
+    """Nobody has reported to this gate for this key."""
+
+    code = "gate_key_not_found"
+
+
 class NotPossible(OstinatoError):
     """This cannot be done in the present state."""
 
@@ -137,6 +173,24 @@ class IllegalMove(NotPossible):
     """The state machine does not allow this move."""
 
     code = "illegal_move"
+
+
+class GateNotFrozen(NotPossible):
+    """The members of this gate are set at run time, and have not been set yet."""
+
+    code = "gate_not_frozen"
+
+
+class GateFrozen(NotPossible):
+    """The members of this gate are set already, and are others."""
+
+    code = "gate_frozen"
+
+
+class GateClosed(NotPossible):
+    """The report came too late, and the gate refuses late reports."""
+
+    code = "gate_closed"
 
 
 class LeaseLost(NotPossible):
@@ -230,6 +284,12 @@ class ServerStopping(StreamClosed):
     code = "server_stopping"
 
 
+class InvalidSignature(OstinatoError):
+    """The signature does not fit the message and the secret."""
+
+    code = "invalid_signature"
+
+
 class UnsafeBind(OstinatoError):
     """Anybody who reaches this address could do anything. Make a key first: `ostinato keys create`."""
 
@@ -291,6 +351,36 @@ class UnknownSecret(TerminalError):
     """The input refers to a secret that this worker does not have."""
 
     code = "unknown_secret"
+
+
+class ExpressionFailed(TerminalError):
+    """The expression could not be evaluated."""
+
+    code = "expression_failed"
+
+
+class TargetRefused(TerminalError):
+    """This address must not be called."""
+
+    code = "target_refused"
+
+
+class TargetUnreachable(OstinatoError):
+    """The address could not be reached, or did not answer in time."""
+
+    code = "target_unreachable"
+
+
+class CallFailed(OstinatoError):
+    """The called server could not do it now: it answered 408, 425, 429 or 500 and above."""
+
+    code = "call_failed"
+
+
+class CallRejected(TerminalError):
+    """The called server does not want this request: sending it again does not help."""
+
+    code = "call_rejected"
 
 
 class RetryAfter(OstinatoError):

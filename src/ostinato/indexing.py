@@ -6,7 +6,7 @@ import asyncio
 import collections
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -65,9 +65,7 @@ class Indexer:
         return Indexed(len(taken), skipped)
 
     def read_recorded(self, event: Any) -> executions.Reported | None:
-        """What a recorded event says; None if it is about something else, or cannot be read."""
-        if not isinstance(event, Mapping) or not executions.is_status_change(cast("Mapping[str, Any]", event)):
-            return None
+        """What a recorded status change says; None if it cannot be read."""
         try:
             return executions.read_event(event, stages=self._settings.index_stages)
         except errors.InvalidInput:

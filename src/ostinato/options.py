@@ -54,6 +54,10 @@ class EngineOptions:
     """What is dropped from the end of its name: `my-agent-prod` is the agent `my-agent`."""
     index_tag_source: Callable[[str], Awaitable[Mapping[str, str] | None]] | None = None
     """Knows the tags of a definition by its ARN. It is asked once for each that nobody has given the tags of."""
+    webhooks: bool = False
+    """Let rules and gates of this process call addresses on the internet."""
+    webhook_networks: tuple[str, ...] = ()
+    """Hosts, addresses and networks that they may call though these are private."""
     clock: Callable[[], int] | None = None
     """Microseconds since the epoch, for tests; otherwise the database's clock."""
 

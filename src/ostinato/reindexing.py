@@ -34,7 +34,7 @@ class Rebuilt(msgspec.Struct, rename="camel"):
     mended: int = 0
     """Rows that did not say what the events say."""
     skipped: int = 0
-    """Events that are not indexed, or that cannot be read."""
+    """Status changes that are not indexed, or that cannot be read."""
     problems: list[str] = msgspec.field(default_factory=lambda: list[str]())
     """What could not be mended."""
 
@@ -45,7 +45,7 @@ Progress = Callable[[Rebuilt], None]
 async def rebuild(indexer: indexing.Indexer, progress: Progress | None = None) -> Rebuilt:
     done = Rebuilt()
     tell = progress or _say_nothing
-    done.total_jobs, done.total_events = await indexer.store.index_size(indexer.tenant, executions.SOURCE)
+    done.total_jobs, done.total_events = await indexer.store.index_size(indexer.tenant)
     await _rebuild_own(indexer, done, tell)
     await _rebuild_outside(indexer, done, tell)
     return done
@@ -94,28 +94,31 @@ async def _rebuild_outside(indexer: indexing.Indexer, done: Rebuilt, tell: Progr
         def wanted(arn: str, part: int = part) -> bool:
             return zlib.crc32(arn.encode()) % parts == part
 
-        moved = await _rebuild_some(indexer, wanted, done, tell, first=part == 0)
+        moved = await _rebuild_some(indexer, wanted, done, tell, part)
         for _ in range(PASSES):
             if not moved:
                 break
-            moved = await _rebuild_some(indexer, set(moved).__contains__, done, tell, first=False)
+            moved = await _rebuild_some(indexer, set(moved).__contains__, done, tell)
 
 
 async def _rebuild_some(
-    indexer: indexing.Indexer, wanted: Callable[[str], bool], done: Rebuilt, tell: Progress, *, first: bool
+    indexer: indexing.Indexer, wanted: Callable[[str], bool], done: Rebuilt, tell: Progress, part: int | None = None
 ) -> list[str]:
     """Those that were written to meanwhile. Only the first look at an event counts it."""
     since = indexer.store.db.now()
     folded: dict[str, executions.Execution] = {}
     async for events in _recorded(indexer):
-        reported = [one for one in map(indexer.read_recorded, events) if one is not None]
+        changes = [event for event in events if executions.is_status_change(event)]
+        reported = [one for one in map(indexer.read_recorded, changes) if one is not None]
         taken, skipped = await indexer.select([one for one in reported if wanted(one.execution.execution_arn)])
         for one in taken:
             old = folded.get(one.execution_arn)
             folded[one.execution_arn] = one if old is None else executions.merge(old, one)
-        if first:
+        if part is not None:
+            done.skipped += len(skipped)
+        if part == 0:
             done.events += len(events)
-            done.skipped += len(events) - len(reported) + len(skipped)
+            done.skipped += len(changes) - len(reported)
             tell(done)
     moved: list[str] = []
     told = list(folded.values())
@@ -128,7 +131,8 @@ async def _rebuild_some(
 
 
 async def _recorded(indexer: indexing.Indexer) -> AsyncIterator[list[Any]]:
-    after = ""
-    while page := await indexer.store.outside_events(indexer.tenant, executions.SOURCE, after, AT_ONCE):
-        yield [codec.decode(data) for _, data in page]
-        after = page[-1][0]
+    """All events of others, in the order in which they came: those of the meantime come last."""
+    last = None
+    while page := await indexer.store.outside_events(indexer.tenant, last, AT_ONCE):
+        yield [codec.decode(one.data) for one in page]
+        last = page[-1]

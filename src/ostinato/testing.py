@@ -67,6 +67,7 @@ class Kit:
         """Let time pass, then run until idle."""
         self.clock.advance(seconds)
         await self._engine.register()  # this worker is alive, however far the clock jumped
+        await self._engine.steward.beat()
         await self.run_until_idle()
 
     async def audit(self) -> None:
@@ -82,6 +83,7 @@ class Kit:
         before = running.events_written
         await running.timers.run_once()
         await running.reaper.run_once()
+        await running.steward.run_once()
         running.committer.want_claim()
         while running.busy:
             await asyncio.sleep(0.0005)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from ostinato.api import audited, routing
+from ostinato.api.graphql import schema
+from tests.api import test_access
 from tests.api.support import ONE, Site, problem, submitted
 from tests.engine.support import job, task
 
+UNCHANGING = ("GET", "HEAD", "OPTIONS", routing.WEBSOCKET)
 IDLE = job(task("a", "nobody-has-this"), task("b", "nobody-has-this"))
 
 
@@ -37,6 +43,77 @@ async def test_what_a_key_did_is_in_the_log(site: Site) -> None:
     assert "not for the log" not in str(answer)
     assert answer["nextBefore"] is None
     assert (await site.home.verify_audit_log()).problem is None
+
+
+# --- nothing is forgotten ------------------------------------------------------------------------------------------
+
+
+def changing() -> list[str]:
+    """Every route that may change something, as `METHOD path`."""
+    return [f"{method} {r.path}" for r in test_access.routes() for method in r.methods if method not in UNCHANGING]
+
+
+def mutations() -> list[str]:
+    kind = schema.build().mutation_type
+    assert kind is not None
+    return list(kind.fields)
+
+
+def test_every_way_to_change_something_is_recorded_or_says_why_not() -> None:
+    assert sorted([*audited.ROUTES, *audited.NOT_RECORDED]) == sorted(changing())
+    assert sorted(audited.MUTATIONS) == sorted(mutations())
+
+
+@pytest.mark.parametrize("name", [*audited.ROUTES, *audited.NOT_RECORDED])
+async def test_a_route_records_its_action_even_if_it_is_refused(site: Site, name: str) -> None:
+    admin = await site.admin()
+    (route,) = [r for r in test_access.routes() for method in r.methods if f"{method} {r.path}" == name]
+    made = await site.home.submit(IDLE)
+    if route.path == "/v1/work/leave":
+        worker = {"workerId": "some-worker", "functions": [{"name": "print"}]}
+        await admin.post("/v1/work/register", json=worker)
+    before = len(await site.home.audit_log())
+    await test_access.ask(admin, route, made.job_id)
+    after = await site.home.audit_log()
+    assert [entry.action for entry in after[: len(after) - before]] == (
+        [audited.ROUTES[name]] if name in audited.ROUTES else []
+    )
+
+
+MUTATIONS = """
+mutation submit { submit(job: {name: "m", tasks: [{taskId: "a", name: "nobody-has-this"}]}) { jobId } }
+mutation submitMany { submitMany(jobs: [{tasks: [{taskId: "a", name: "nobody-has-this"}]}]) { jobId } }
+mutation addTasks { addTasks(jobId: "idle", tasks: [{taskId: "c", name: "nobody-has-this"}]) }
+mutation resume { resume(jobId: "idle") { rerun } }
+mutation cancel { cancel(jobId: "idle") }
+mutation signal { signal(jobId: "idle", name: "go") }
+mutation publishStatus { publishStatus(input: {jobId: "idle", status: "fine"}) { status } }
+mutation retry { retry(jobId: "idle", taskId: "a") }
+mutation skip { skip(jobId: "idle", taskId: "a") }
+mutation redrive { redrive(input: {all: true}) { count } }
+"""
+
+
+@pytest.mark.parametrize("name", audited.MUTATIONS)
+async def test_a_mutation_records_its_action_even_if_it_is_refused(site: Site, name: str) -> None:
+    await site.home.submit(IDLE | {"jobId": "idle"})
+    admin = await site.admin()
+    (query,) = [line for line in MUTATIONS.splitlines() if line.startswith(f"mutation {name} ")]
+    await admin.post("/graphql", json={"query": query})
+    assert [entry.action for entry in await site.home.audit_log()] == [audited.MUTATIONS[name]]
+
+
+async def test_who_registered_a_worker_is_in_the_log(site: Site) -> None:
+    key = await site.key("tasks:work")
+    functions = [{"name": f"{number:03}" + "\x01" * 197} for number in range(80)]  # as long as they can be
+    body = {"functions": functions, "host": "\x01" * 255, "queues": [f"{number:0128}" for number in range(100)]}
+    answer = await site.client(key).post("/v1/work/register", json=body)
+    assert answer.status_code == 201, answer.text
+    (entry,) = await site.home.audit_log()
+    assert (entry.actor, entry.target) == (f"key:{key.split('_')[1]}", answer.json()["workerId"])
+    assert entry.details["functions"] == [functions[0]["name"]]
+    assert entry.details["functionCount"] == 80
+    assert entry.details["queues"] == [f"{number:0128}" for number in range(15)]
 
 
 async def test_the_log_comes_in_pages_and_only_to_admins(site: Site) -> None:

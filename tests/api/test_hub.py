@@ -109,7 +109,7 @@ async def _submit_many(app: Ostinato, count: int) -> None:
 
 
 async def test_what_one_wants(app: Ostinato, live: hub.Hub) -> None:
-    two = job(task("a"), task("b", "echo", "a")) | {"name": "order"}
+    two = job(task("a"), task("b", "join", "a")) | {"name": "order"}
     first, second = await app.submit(two), await app.submit(ONE)
     await asyncio.gather(first.result(), second.result())
 
@@ -129,10 +129,32 @@ async def test_what_one_wants(app: Ostinato, live: hub.Hub) -> None:
     assert len(await types(8, job_id=first.job_id)) == 9
     assert len(await types(8, job_name="order")) == 10  # and the status of before
     assert await types(3, job_id=first.job_id, task_id="b") == of_b
+    assert await types(3, job_id=first.job_id, function="join") == of_b
     ends = frozenset({"Job Completed"})
     assert await types(1, job_id=first.job_id, types=ends) == ["Job Completed"]
     with pytest.raises(errors.InvalidInput, match="no events of the type 'Job Vanished'"):
         messages.Wanted(types=frozenset({"Job Vanished"}))
+
+
+async def test_functions_are_told_apart_as_it_happens(app: Ostinato, live: hub.Hub) -> None:
+    """Two who follow all jobs from now on, and a third who joins them: each gets what is about its function."""
+    asked = [messages.Wanted(function="join"), messages.Wanted()]
+    joins, all_of_it = [await live.subscribe("default", wanted) for wanted in asked]
+    async with joins, all_of_it:
+        reading = asyncio.gather(read(joins, 9), read(all_of_it, 24))
+        async with asyncio.timeout(support.PATIENCE):
+            while not live.tails:
+                await asyncio.sleep(0.005)
+        for number in range(3):
+            made = await app.submit(job(task("a"), task("b", "join", "a"), name=f"order-{number}"))
+            await made.result()
+        found, _ = await reading
+        assert {(event.job_name, event.task_id) for event in found} == {(f"order-{n}", "b") for n in range(3)}
+        nobody = messages.Wanted(function="never-heard-of")
+        async with await live.subscribe("default", nobody, "0.0.0") as third:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await read(third, 1)
 
 
 async def test_a_job_of_another_tenant_is_not_there(app: Ostinato, live: hub.Hub) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 
-from tests.api import test_server
+from tests.api import schemathesis_hooks, test_server
 
 CHECKS = (
     "not_a_server_error",
@@ -19,7 +21,9 @@ CHECKS = (
     "response_schema_conformance",
     "unsupported_method",
     "ignored_auth",
+    "positive_data_acceptance",
 )
+_PATH = os.pathsep.join(path for path in sys.path if path)
 ROLES = {
     "admin": "admin",
     "reader": "jobs:read",
@@ -28,13 +32,22 @@ ROLES = {
 }
 
 
+def hire(url: str, address: str) -> None:
+    """Let there be a worker with a function that jobs may name."""
+    key = json.loads(test_server.run(url, "keys", "create", "--scopes", "tasks:work", "--json"))["key"]
+    body = {"functions": [{"name": schemathesis_hooks.FUNCTION}]}
+    answer = httpx2.post(f"{address}/v1/work/register", json=body, headers={"Authorization": f"Bearer {key}"})
+    assert answer.status_code == 201, answer.text
+
+
 def explore(address: str, key: str, folder: Path, examples: int) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{address}/v1/openapi.json", "--no-color"]
     command += ["--checks", ",".join(CHECKS), "--header", f"Authorization: Bearer {key}"]
     command += ["--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all", "--workers", "1"]
     command += ["--max-examples", str(examples), "--generation-deterministic"]
     command += ["--exclude-path-regex", "/stream$"]  # a stream does not end by itself
-    return subprocess.run(command, cwd=folder, text=True, capture_output=True, timeout=400)
+    environment = os.environ | {"SCHEMATHESIS_HOOKS": "tests.api.schemathesis_hooks", "PYTHONPATH": _PATH}
+    return subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, timeout=400)
 
 
 @pytest.mark.timeout(500)
@@ -42,6 +55,7 @@ def explore(address: str, key: str, folder: Path, examples: int) -> subprocess.C
 def test_nothing_breaks_the_server_or_its_description(url: str, role: str, tmp_path: Path) -> None:
     made = test_server.run(url, "keys", "create", "--scopes", ROLES[role], "--json")
     with test_server.serving(url, "--requests-per-second", "100000") as (process, address):
+        hire(url, address)
         found = explore(address, json.loads(made)["key"], tmp_path, 5)
         assert process.poll() is None, "the server is gone"
         assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]

@@ -242,6 +242,9 @@ async def test_server_sent_events_resume(live: Live) -> None:
         assert [event["seq"] for event in first + rest] == [1, 2, 3, 4, 5]
         async with client.stream("GET", "/v1/events/stream?types=Job%20Completed&cursor=0.0.0") as answer:
             assert (await events_of(answer, 1))[0]["type"] == "Job Completed"
+        for path in ("/v1/events/stream", f"/v1/jobs/{made.job_id}/stream"):
+            async with client.stream("GET", f"{path}?function=echo&cursor=0.0.0") as answer:
+                assert [event["taskId"] for event in await events_of(answer, 3)] == ["a"] * 3
         assert (await client.get("/v1/events/stream?types=Nothing")).status_code == 422
         assert (await client.get("/v1/jobs/never-was/stream")).status_code == 404
     await until(lambda: _nobody(live), "all to have left")
@@ -321,6 +324,17 @@ async def test_events_over_graphql(live: Live) -> None:
         await live.home.submit(ONE)
         found = (await receive(opened))["payload"]["data"]["events"]
         assert (found["type"], found["taskId"]) == ("Task Completed", "a")
+
+
+async def test_a_function_is_followed_over_sockets(live: Live) -> None:
+    key = await live.site.key("jobs:read")
+    async with live.following(key, function="join") as plain, live.graphql(key) as graphql:
+        query = 'subscription($f: EventFilter) { events(filter: $f, cursor: "0.0.0") { type taskId } }'
+        await subscribe(graphql, query, f={"function": "join"})
+        await live.home.submit(job(task("a"), task("b", "join", "a")))
+        for _ in range(3):
+            assert (await receive(plain))["event"]["taskId"] == "b"
+            assert (await receive(graphql))["payload"]["data"]["events"]["taskId"] == "b"
 
 
 async def test_what_subscriptions_refuse(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,6 +269,46 @@ async def test_a_stop_answers_who_waits(listening: tuple[Site, server.Listener])
         assert time.monotonic() - started < 2
 
 
+async def test_a_claim_that_cannot_be_told_leaves_nothing_behind(
+    site: Site, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server stops in the moment in which the tasks were claimed."""
+    hand = await hired(site)
+    running = await engine_of(site)
+    deliver = running.polls.deliver
+
+    def deliver_and_stop(leases: list[Any], more: bool = False) -> None:
+        deliver(leases, more)
+        if leases:
+            site.server.stop_waiting()
+
+    monkeypatch.setattr(running.polls, "deliver", deliver_and_stop)
+    poll = asyncio.create_task(hand.claim(waitSeconds=20, limit=2))
+    await until(lambda: waits(site))
+    made = await site.home.submit(job(task("a"), task("b")))
+    assert await soon(poll) == []
+    await until(lambda: _is(running.committer.idle))
+    assert (await told(made)).count("Task Released") == 2
+    assert {(t.state, t.attempt) for t in await made.tasks()} == {("pending", 0)}
+    assert await sql(url, "SELECT count(*) FROM lease") == [(0,)]
+
+
+async def test_one_key_cannot_take_all_the_room_to_wait(url: str) -> None:
+    async with support.opened(url, engine={"work": False}, max_waiting_claims=2) as site:
+        hand, other = await hired(site), await hired(site)
+        polls = [asyncio.create_task(hand.claim(waitSeconds=20)) for _ in range(2)]
+        running = await engine_of(site)
+        await until(lambda: _is(running.polls.waiting == 2))
+        refused = await hand.say("claim", waitSeconds=20)
+        problem(refused, 429, "too_many_requests")
+        assert int(refused.headers["retry-after"]) >= 1
+        assert await hand.claim(waitSeconds=0) == []  # this one does not wait
+        assert await other.claim(waitSeconds=0.05) == []  # nor is another key kept out
+        await site.home.submit(job(task("a"), task("b")))
+        assert [len(found) for found in await asyncio.gather(*polls)] == [1, 1]
+        assert await hand.claim(waitSeconds=0.05) == []
+
+
 async def test_a_revoked_key_waits_no_longer(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "REMEMBERED_SECONDS", 0.0)
     monkeypatch.setattr("ostinato.api.http.work.CHECK_SECONDS", 0.05)

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from ostinato import Ostinato, audit, errors
-from ostinato.core import ledger, needs, rows
+from ostinato.core import commands, graph, ledger, needs, rows
 from ostinato.store import database, memory
 from tests.engine import support
 from tests.engine.support import task
@@ -96,6 +96,37 @@ async def test_two_workers_share_one_job(url: str) -> None:
         assert len(outputs) == 121
         assert sorted(ran) == sorted(names)
         await sound(apps[0])
+
+
+async def test_a_job_with_the_id_of_one_that_was_pruned_is_another_job(url: str) -> None:
+    """It has come as far as the first one was when this process last saw it: only when it began tells them apart."""
+
+    async def run_first_task(app: Ostinato, worker: str) -> rows.Lease:
+        claim = commands.Claim(
+            worker, f"{worker}/1", {"echo": rows.FunctionPolicy(1, None)}, frozenset({"default"}), slots=1
+        )
+        spec = graph.read_job({"jobId": "again", "tasks": [task("a")]})
+        submit = commands.Submit("again", spec, [b"{}"], None)
+        return (await app.engine.store.execute("default", [submit], claim)).leases[0]
+
+    async with support.opened(url, work=False) as app, support.opened(url, work=False) as other:
+        old = await run_first_task(app, "one")
+        await (await other.job("again")).cancel()
+        assert await other.prune(older_than=0) == 1
+        new = await run_first_task(other, "two")
+        outcome = await app.engine.store.execute("default", [commands.Complete(old, b'"of the first job"')])
+        assert isinstance(outcome.answers[0].error, errors.LeaseLost)
+        await other.engine.store.execute("default", [commands.Complete(new, b'"of the second job"')])
+        assert await (await app.job("again")).outputs() == {"a": "of the second job"}
+        await sound(app)
+
+
+async def test_the_result_of_a_job_is_not_that_of_one_with_its_id_that_was_pruned(url: str) -> None:
+    async with support.opened(url) as app:
+        for number in (1, 2):
+            job = await app.submit({"jobId": "again", "tasks": [task("a", input={"number": number})]})
+            assert await job.result(timeout=support.PATIENCE) == {"a": {"number": number}}
+            assert await app.prune(older_than=0) == 1
 
 
 # --- the memory by itself ------------------------------------------------------------------------------------------

@@ -244,3 +244,13 @@ async def test_a_process_that_only_submits_runs_nothing(url: str) -> None:
         [processing] = [e for e in await made.events() if e.type == "Task Processing"]
         assert worker.engine.worker is not None
         assert processing.properties["worker"] == worker.engine.worker.worker_id
+
+
+async def test_a_result_that_is_there_already_is_not_waited_for(url: str) -> None:
+    """The job ended in another process, and that was heard of before anybody asked for its result."""
+    async with support.opened(url, work=False, poll_seconds=60) as producer:
+        async with support.opened(url) as worker:
+            made = await producer.submit(job(task("a")))
+            await (await worker.job(made.job_id)).result(support.PATIENCE)
+        await asyncio.sleep(0.5)  # all that the worker did in the end was heard of too
+        assert await made.result(2) == {"a": {}}

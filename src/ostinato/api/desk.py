@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
+import itertools
 import random
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,7 +21,7 @@ import uuid_utils
 
 from ostinato import app, errors
 from ostinato.api import access, settings
-from ostinato.core import codec, commands, retry, rows
+from ostinato.core import codec, commands, graph, retry, rows
 from ostinato.engine import engine
 from ostinato.remote import wire
 
@@ -30,6 +32,10 @@ ENVELOPE_BYTES = 4096
 """What a report needs around its payload."""
 ANSWER_BYTES = 1024 * 1024
 """A claim answers large inputs too, as long as they fit into this together; the first one always."""
+NAMED_BYTES = 2048
+"""As many of the names that a worker brings go into the audit log as fit into this."""
+BUSY_SECONDS = 5.0
+"""When to come back after too many claims were waiting."""
 NULL = msgspec.Raw(b"null")
 
 
@@ -66,15 +72,31 @@ class Desk:
     def __init__(self, options: settings.ServerOptions) -> None:
         self._options = options
         self._known: collections.OrderedDict[tuple[str, str], Known] = collections.OrderedDict()
+        self._waiting: collections.Counter[str] = collections.Counter()
         self.closing = asyncio.Event()
 
     def close(self) -> None:
         """Let nobody wait any longer."""
         self.closing.set()
 
+    @contextlib.contextmanager
+    def waiting(self, who: access.Principal) -> Generator[None]:
+        """A claim that waits. Each holds a connection and a place in the line, so a key may have only so many."""
+        most = self._options.max_waiting_claims
+        if self._waiting[who.actor] >= most:
+            raise errors.TooManyRequests(BUSY_SECONDS, f"{most:,} claims of this key are waiting already: end some")
+        self._waiting[who.actor] += 1
+        try:
+            yield
+        finally:
+            self._waiting[who.actor] -= 1
+            if not self._waiting[who.actor]:
+                del self._waiting[who.actor]
+
     # --- who works ------------------------------------------------------------------------------------------------
 
     async def register(self, client: app.Ostinato, who: access.Principal, body: wire.Register) -> wire.Registered:
+        graph.check_not_reserved(*[function.name for function in body.functions], *(body.queues or ()))
         worker_id = body.worker_id or str(uuid_utils.uuid4())
         found = await client.engine.store.worker(client.tenant, worker_id)
         if found is not None:
@@ -89,6 +111,15 @@ class Desk:
             remote=True,
             lease_seconds=body.lease_seconds or client.options.lease_seconds,
             policies={f.name: Policy(f.retry.max_attempts, f.timeout) for f in body.functions},
+        )
+        await client.note(
+            who.actor,
+            "workers.register",
+            worker_id,
+            host=body.host,
+            queues=_some(about.queues),
+            functions=_some(about.functions),
+            functionCount=len(about.functions),
         )
         known = {function.name: {"retry": function.retry, "timeout": function.timeout} for function in body.functions}
         await client.engine.store.register_worker(
@@ -119,7 +150,9 @@ class Desk:
         _check_owner(known.about, who, worker_id)
         return known.about
 
-    async def leave(self, client: app.Ostinato, body: wire.Leave) -> bool:
+    async def leave(self, client: app.Ostinato, who: access.Principal, body: wire.Leave) -> bool:
+        await self.worker(client, who, body.worker_id)
+        await client.note(who.actor, "workers.leave", body.worker_id)
         self._known.pop((client.tenant, body.worker_id), None)
         await self._let_go(client, body.worker_id, body.done, body.claims)
         return await client.engine.store.forget_worker(client.tenant, body.worker_id)
@@ -170,6 +203,11 @@ class Desk:
             batch.append(commands.DropLeases(worker_id, tokens))
         if batch:  # in one transaction: a claim is forgotten only together with what it held
             await client.engine.execute_together(batch)
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    sizes = itertools.accumulate(len(codec.encode_own(name)) for name in names)
+    return [name for name, size in zip(names, sizes, strict=True) if size <= NAMED_BYTES]
 
 
 def _check_owner(about: About, who: access.Principal, worker_id: str) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from ostinato import views
 from ostinato.core import executions, graph, moments, statuses
-from ostinato.core.retry import LONGEST, Retry
+from ostinato.core.retry import LONGEST, Retry, said
 from ostinato.store import lists
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
@@ -70,7 +70,7 @@ class EventPage(Answer):
 class NewTasks(Body):
     """Tasks for a running job: all of them are added, or none."""
 
-    tasks: list[graph.TaskSpec]
+    tasks: Annotated[list[graph.TaskSpec], said(minItems=1)]
 
 
 class TasksAdded(Answer):
@@ -181,6 +181,35 @@ class Redrive(Body):
     failed_until: Annotated[datetime.datetime, msgspec.Meta(tz=True)] | None = None
     all: bool = False
     dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        filters = (self.name, self.job_id, self.error_type, self.failed_from, self.failed_until)
+        by_filter = self.all or any(given is not None for given in filters)
+        if (self.letters is not None) == by_filter:
+            raise ValueError("say which: either `letters`, or `all`, or some of the filters")
+
+
+_FILTERS = ("name", "jobId", "errorType", "failedFrom", "failedUntil")
+_NULL = {"type": "null"}
+WhichLetters = Annotated[
+    Redrive,
+    said(
+        oneOf=[
+            {
+                "required": ["letters"],
+                "properties": {"letters": {"type": "array"}, "all": {"const": False}} | dict.fromkeys(_FILTERS, _NULL),
+            },
+            {
+                "properties": {"letters": _NULL},
+                "anyOf": [
+                    {"required": ["all"], "properties": {"all": {"const": True}}},
+                    *[{"required": [name], "properties": {name: {"type": "string"}}} for name in _FILTERS],
+                ],
+            },
+        ]
+    ),
+]
+"""It is said which: either by name, or by filters or all of them."""
 
 
 # --- executions --------------------------------------------------------------------------------------------------

@@ -22,12 +22,21 @@ class ServerOptions:
     max_json_depth: int = 64
     requests_per_second: float = 100.0
     """For each key. As many may come at once."""
+    max_waiting_claims: int = 200
+    """Claims of remote workers that may wait for tasks at the same time, for each key."""
     max_tenants: int = 1024
     """Tenants that are kept ready at the same time."""
     shutdown_seconds: int = 10
     """How long requests may go on after the server was told to stop."""
 
     def __post_init__(self) -> None:
-        for field in ("max_body_bytes", "max_header_bytes", "max_json_depth", "requests_per_second", "max_tenants"):
+        for field in (
+            "max_body_bytes",
+            "max_header_bytes",
+            "max_json_depth",
+            "requests_per_second",
+            "max_waiting_claims",
+            "max_tenants",
+        ):
             if getattr(self, field) <= 0:
                 raise errors.InvalidInput(f"{field} must be more than 0", field=field)

@@ -29,6 +29,9 @@ async def server(
     requests_per_second: Annotated[
         float, typer.Option("--requests-per-second", help="For each key.", min=0.001)
     ] = 100.0,
+    waiting_claims: Annotated[
+        int, typer.Option("--waiting-claims", help="Remote workers that wait at the same time, for each key.", min=1)
+    ] = 200,
     log_format: LogFormat = None,
     log_level: LogLevel = "info",
 ) -> None:
@@ -49,6 +52,7 @@ async def server(
         allowed_origins=tuple(allowed_origin or ()),
         max_body_bytes=max_body_bytes,
         requests_per_second=requests_per_second,
+        max_waiting_claims=waiting_claims,
     )
     home = app_.Ostinato(settings.url, options=options_.EngineOptions(work=False))
     session.configure(home, settings)

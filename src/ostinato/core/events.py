@@ -19,6 +19,10 @@ JOB_RESUMED: Final = "Job Resumed"
 SIGNAL_RECEIVED: Final = "Signal Received"
 STEP_COMPLETED: Final = "Step Completed"
 STATUS_PUBLISHED: Final = "Status Published"
+GATE_OPENED: Final = "Gate Opened"
+GATE_ARRIVAL_FAILED: Final = "Gate Arrival Failed"
+GATE_ARRIVAL_LATE: Final = "Gate Arrival Late"
+GATE_RESET: Final = "Gate Reset"
 
 TASK_BLOCKED: Final = "Task Blocked"
 TASK_PENDING: Final = "Task Pending"
@@ -73,6 +77,10 @@ TYPES: Final = (
     JOB_FAILURE_DETECTED,
     SIGNAL_RECEIVED,
     STATUS_PUBLISHED,
+    GATE_OPENED,
+    GATE_ARRIVAL_FAILED,
+    GATE_ARRIVAL_LATE,
+    GATE_RESET,
     STEP_COMPLETED,
     *TASK_STATE_AFTER,
 )

@@ -44,6 +44,7 @@ class FoldedJob(msgspec.Struct):
     finished_at: int | None = None
     last_seq: int = 0
     failure_detected: bool = False
+    gate_opened: bool = False
     tasks: dict[str, FoldedTask] = msgspec.field(default_factory=lambda: dict[str, FoldedTask]())
     broken: list[Broken] = msgspec.field(default_factory=lambda: list[Broken]())
 
@@ -56,6 +57,10 @@ def fold(stream: Iterable[events.Event]) -> FoldedJob:
             job.broken.extend(_job_event(job, event))
         elif event.type == events.STEP_COMPLETED:
             job.broken.extend(_step(job, event))
+        elif event.type == events.GATE_OPENED:
+            if job.gate_opened:
+                job.broken.append(Broken("I3", None, f"the gate opens a second time, in event {event.seq}"))
+            job.gate_opened = True
         elif event.type in events.TASK_STATE_AFTER:
             job.broken.extend(_task_event(job, event))
     return job

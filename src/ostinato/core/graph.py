@@ -2,53 +2,73 @@
 
 from __future__ import annotations
 
-import difflib
 import graphlib
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, retry
+from ostinato.core import codec, documents, retry
+from ostinato.core.documents import short as _short
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 
+RESERVED = "ostinato."
+"""How the engine's own functions, and the queue that they run on, are named."""
+SYSTEM_QUEUE = "ostinato.system"
+RESERVED_JOBS = ("gate:", "rule:")
+"""How jobs are named that the engine enters by itself."""
 MOST_TAGS = 64
 LONGEST_TAG_KEY = 128
 LONGEST_TAG_VALUE = 256
 """A tag is a key in an index, and those are short."""
 
 
+LARGEST_PRIORITY = 1_000_000
+
+Id = Annotated[str, retry.said(pattern=rf"^{_ID.pattern}$(?!\n)")]
+Name = Annotated[str, retry.said(pattern=rf"^{_NAME.pattern}$(?!\n)")]
+Key = Annotated[str, retry.said(minLength=1, maxLength=255, pattern=r"^[^\x00]*$")]
+TagKey = Annotated[str, retry.said(minLength=1, maxLength=LONGEST_TAG_KEY, pattern=r"^[^\x00=]*$")]
+TagValue = Annotated[str, retry.said(maxLength=LONGEST_TAG_VALUE, pattern=r"^[^\x00]*$")]
+Seconds = Annotated[float, retry.said(exclusiveMinimum=0, exclusiveMaximum=retry.LONGEST)]
+Priority = Annotated[int, retry.said(minimum=-LARGEST_PRIORITY, maximum=LARGEST_PRIORITY)]
+
+
 class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """One task as the producer describes it."""
 
-    task_id: str
-    name: str
-    depends_on: list[str] = []
+    task_id: Id
+    name: Name
+    depends_on: list[Id] = []
     input: dict[str, Any] = {}
     retry: retry.Retry | None = None
-    timeout: float | None = None
-    queue: str | None = None
-    priority: int | None = None
+    timeout: Seconds | None = None
+    queue: Id | None = None
+    priority: Priority | None = None
     optional: bool = False
     on_dependency_failure: Literal["block", "skip", "run"] = "block"
+    delay: float | None = None
+    """How many seconds to wait before the first attempt, once everything that it depends on is there."""
+    external: bool = False
+    """Nobody runs it: somebody outside completes it, or says that it failed."""
 
 
 class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """A job as the producer describes it. `deadline` is in seconds from submission."""
 
-    tasks: list[TaskSpec]
-    name: str = "job"
-    job_id: str | None = None
-    request_id: str | None = None
-    correlation_id: str | None = None
-    idempotency_key: str | None = None
-    tags: dict[str, str] = {}
-    priority: int = 0
-    deadline: float | None = None
+    tasks: Annotated[list[TaskSpec], retry.said(minItems=1)]
+    name: Name = "job"
+    job_id: Id | None = None
+    request_id: Id | None = None
+    correlation_id: Id | None = None
+    idempotency_key: Key | None = None
+    tags: Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)] = {}
+    priority: Priority = 0
+    deadline: Seconds | None = None
 
 
 class Plan(msgspec.Struct, rename="camel"):
@@ -63,6 +83,12 @@ def read_job(document: Any) -> JobSpec:
     """Turn a producer's document (a dict, or a JobSpec) into a checked JobSpec."""
     spec = document if isinstance(document, JobSpec) else _convert(document, JobSpec, "job")
     check_name(spec.name, "name")
+    if spec.name.startswith(RESERVED_JOBS):
+        raise errors.InvalidId(
+            f"name {_short(spec.name)} starts with {spec.name.partition(':')[0] + ':'!r}, as the engine's own jobs do: "
+            "use another name",
+            field="name",
+        )
     for field, value in (
         ("jobId", spec.job_id),
         ("requestId", spec.request_id),
@@ -181,6 +207,10 @@ def check_id(value: object, field: str) -> str:
     return value
 
 
+def is_id(value: object) -> bool:
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
 def is_seconds(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < retry.LONGEST
 
@@ -192,10 +222,8 @@ def check_seconds(value: Any, field: str) -> float:
 
 
 def unknown_function_message(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
     return (
-        f"no worker has registered a function {name!r}: {hint}start a worker that has it, "
+        f"no worker has registered a function {name!r}: {documents.nearest(name, known)}start a worker that has it, "
         "or submit with EngineOptions(check_functions=False)"
     )
 
@@ -220,10 +248,28 @@ def _check_task(task: TaskSpec) -> None:
         check_id(task.queue, f"queue of task {task.task_id!r}")
     if task.timeout is not None and not 0 < task.timeout < retry.LONGEST:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
+    if task.delay is not None and not 0 <= task.delay < retry.LONGEST:
+        raise errors.InvalidInput(f"delay of task {task.task_id!r} must be 0 seconds or more, not {task.delay!r}")
+    if task.external and (task.delay is not None or task.retry is not None or task.timeout is not None):
+        raise errors.InvalidInput(
+            f"task {task.task_id!r} is external: nobody runs it, so it has no delay, retry or timeout"
+        )
+    check_not_reserved(task.name, task.queue)
     if task.priority is not None:
         _check_priority(task.priority, f"priority of task {task.task_id!r}")
     if len(task.depends_on) > 1:
         task.depends_on = list(dict.fromkeys(task.depends_on))  # a dependency named twice counts once
+
+
+def check_not_reserved(*names: str | None) -> None:
+    """Refuse names of functions and queues that would be taken for the engine's own."""
+    for name in names:
+        if name is not None and name.startswith(RESERVED):
+            raise errors.InvalidInput(
+                f"{_short(name)}: names that start with {RESERVED!r} are those of the engine's own functions and "
+                "queues: use another name",
+                field="name",
+            )
 
 
 def check_name(value: str, field: str) -> None:
@@ -259,8 +305,10 @@ def _check_text(value: str, field: str) -> None:
 
 
 def _check_priority(value: int, field: str) -> None:
-    if not -1_000_000 <= value <= 1_000_000:
-        raise errors.InvalidInput(f"{field} must be between -1000000 and 1000000, not {value}", field=field)
+    if not -LARGEST_PRIORITY <= value <= LARGEST_PRIORITY:
+        raise errors.InvalidInput(
+            f"{field} must be between {-LARGEST_PRIORITY} and {LARGEST_PRIORITY}, not {value}", field=field
+        )
 
 
 def _convert(document: Any, kind: Any, what: str) -> Any:
@@ -272,8 +320,3 @@ def _convert(document: Any, kind: Any, what: str) -> Any:
         raise errors.InvalidInput(f"{what} is not valid: {error}") from None
     except RecursionError:
         raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

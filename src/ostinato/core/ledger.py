@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
 
 from ostinato import errors
 from ostinato.core import codec, events, pages, rows, states
@@ -32,6 +35,34 @@ def digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
+class _Begins(msgspec.Struct, frozen=True):
+    """How a task begins once it is ready."""
+
+    delay: float | None = None
+    external: bool = False
+
+
+NOW = _Begins()
+_begins = msgspec.json.Decoder(_Begins)
+
+
+def is_external(task: rows.Task) -> bool:
+    """Whether somebody outside completes it."""
+    return task.options is not None and _begins.decode(task.options).external
+
+
+class Heard(NamedTuple):
+    """An event that some rule may be about."""
+
+    job_id: str
+    seq: int
+    kind: str
+    task_id: str | None
+    name: str | None
+    attempt: int | None
+    data: bytes
+
+
 class Ledger:
     def __init__(
         self,
@@ -40,11 +71,14 @@ class Ledger:
         *,
         spill_bytes: int = 32 * 1024,
         address: Callable[[bytes], bytes] = digest,
+        watched: frozenset[str] | None = frozenset(),
     ) -> None:
         self.tenant = tenant
         self.now = now
         self.spill_bytes = spill_bytes
         self._address = address
+        self._watched = watched
+        """Types of events that somebody wants to hear of; None stands for all."""
         # what was loaded
         self.jobs: dict[str, rows.Job] = {}
         self.tasks: dict[rows.TaskKey, rows.Task] = {}
@@ -54,6 +88,9 @@ class Ledger:
         self.signals: dict[rows.TaskKey, list[rows.Signal]] = {}
         self.waiters: dict[rows.TaskKey, list[rows.Timer]] = {}
         self.timers: dict[rows.TaskKey, rows.Timer] = {}
+        self.gate_jobs: dict[tuple[str, str], str] = {}
+        """By gate and key."""
+        self.outside_events: set[tuple[str, str]] = set()
         # what is to be written
         self.new_jobs: list[rows.Job] = []
         self.new_tasks: list[rows.Task] = []
@@ -72,7 +109,11 @@ class Ledger:
         self.new_steps: list[rows.Step] = []
         self.new_signals: list[rows.Signal] = []
         self.taken_signals: list[rows.Signal] = []
+        self.new_gates: list[tuple[str, str, str]] = []
+        self.dropped_gates: list[tuple[str, str]] = []
+        self.new_outside_events: list[tuple[str, str, int, bytes]] = []
         self.blobs: dict[tuple[str, bytes], bytes] = {}
+        self.heard: list[Heard] = []
         # what the caller wants to know after the commit
         self.ended_jobs: list[rows.Job] = []
         self.revoked: list[tuple[rows.TaskKey, str]] = []
@@ -138,10 +179,18 @@ class Ledger:
         told = self.events.get(job_id)
         if told is None:
             told = self.events[job_id] = []
+        if self._watched is None or kind in self._watched:
+            self._hear(job, kind, task, data)
         if task is None:
             told.append(pages.entry(kind, None, None, data))
         else:
             told.append(pages.entry(kind, task.task_id, task.attempt, data))
+
+    def _hear(self, job: rows.Job, kind: str, task: rows.Task | None, data: bytes) -> None:
+        """Rules say nothing of what rules do, or they would never come to an end."""
+        if not job.name.startswith("rule:"):
+            about = (None, None, None) if task is None else (task.task_id, task.name, task.attempt)
+            self.heard.append(Heard(job.job_id, job.last_seq, kind, *about, data))
 
     def move(self, task: rows.Task, state: str, kind: str, data: bytes = codec.EMPTY_OBJECT) -> None:
         """Put a task into a state, keep the job's counters in step, and tell of it."""
@@ -173,6 +222,22 @@ class Ledger:
         task.finished_at = None
         self.move(task, states.PENDING, kind, data)
         self.became_pending.append(task)
+
+    def make_ready(self, task: rows.Task, data: bytes | None = None) -> None:
+        """Everything that it depends on is there: it may run now, or waits for its time, or for somebody outside."""
+        begins = NOW if task.options is None else _begins.decode(task.options)
+        if begins.external:
+            self._make_waiting(task, "external", None)
+        elif begins.delay:
+            self._make_waiting(task, "delay", self.now + int(begins.delay * 1e6))
+        else:
+            self.make_pending(task, data=data)
+
+    def _make_waiting(self, task: rows.Task, kind: str, due_at: int | None) -> None:
+        task.finished_at = None
+        data = {"kind": kind} if due_at is None else {"kind": kind, "dueAt": due_at}
+        self.move(task, states.WAITING, events.TASK_WAITING, codec.encode_own(data))
+        self.set_timer(rows.Timer(task.job_id, task.task_id, kind, "", "", due_at))
 
     def set_timer(self, timer: rows.Timer) -> None:
         key = (timer.job_id, timer.task_id)
@@ -223,7 +288,7 @@ class Ledger:
                 continue
             dependant.open_dependencies -= 1
             if dependant.open_dependencies == 0:
-                self.make_pending(dependant)
+                self.make_ready(dependant)
             else:
                 self.changed_tasks[dependant.key] = dependant
 
@@ -239,7 +304,7 @@ class Ledger:
                 if dependant.policy == "run":
                     dependant.open_dependencies -= 1
                     if dependant.open_dependencies == 0:
-                        self.make_pending(dependant)
+                        self.make_ready(dependant)
                     else:
                         self.changed_tasks[dependant.key] = dependant
                 elif dependant.policy == "skip":

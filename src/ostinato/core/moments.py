@@ -10,6 +10,11 @@ def moment(micros: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(micros / 1e6, datetime.UTC)
 
 
+def text(micros: int) -> str:
+    """As other systems write it: `2026-11-16T17:00:00.000Z`."""
+    return moment(micros).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def duration(seconds: float) -> str:
     if seconds < 1:
         return f"{max(seconds, 0) * 1000:.0f} ms"

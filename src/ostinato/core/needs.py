@@ -22,6 +22,12 @@ class Needs:
         self.signals: set[tuple[str, str]] = set()
         self.waiters: set[tuple[str, str]] = set()
         self.timers: set[rows.TaskKey] = set()
+        self.gate_keys: dict[tuple[str, str], set[str]] = {}
+        """The jobs that stand for these gates and keys, with these tasks and those that wait for them."""
+        self.whole_gates: set[tuple[str, str]] = set()
+        """Of these, all tasks."""
+        self.outside_events: set[tuple[str, str]] = set()
+        """(source, id) of events that may have been received before."""
 
     def job(self, job_id: str) -> None:
         self.jobs.add(job_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, Any
 
 import msgspec
 
@@ -13,6 +14,11 @@ LONGEST = 1e10
 MOST_ATTEMPTS = 1_000_000
 
 
+def said(**facts: Any) -> msgspec.Meta:
+    """A bound as OpenAPI tells it. It is not checked while reading: our own checks say better what is wrong."""
+    return msgspec.Meta(extra_json_schema=facts)
+
+
 class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """How often and how soon a task is tried again. `max_attempts` counts all attempts, the first one included.
 
@@ -20,11 +26,11 @@ class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     delay that is drawn at random: 0 waits exactly that long, 1 anything from nothing to that long.
     """
 
-    max_attempts: int = 3
-    base_delay: float = 1.0
-    multiplier: float = 2.0
-    max_delay: float = 3600.0
-    jitter: float = 0.0
+    max_attempts: Annotated[int, said(minimum=1, maximum=MOST_ATTEMPTS)] = 3
+    base_delay: Annotated[float, said(minimum=0, exclusiveMaximum=LONGEST)] = 1.0
+    multiplier: Annotated[float, said(minimum=1)] = 2.0
+    max_delay: Annotated[float, said(minimum=0, exclusiveMaximum=LONGEST)] = 3600.0
+    jitter: Annotated[float, said(minimum=0, maximum=1)] = 0.0
 
     def __post_init__(self) -> None:
         _require(1 <= self.max_attempts <= MOST_ATTEMPTS, "maxAttempts", f"1 to {MOST_ATTEMPTS:,}", self.max_attempts)

@@ -19,16 +19,17 @@ RUNNING: Final = "running"
 TIMED_OUT: Final = "timed_out"
 
 # blocked → processing and waiting → processing are the two steps over `pending` taken in one transaction, when the
-# worker that made a task ready also claims it; the events record both steps.
+# worker that made a task ready also claims it; the events record both steps. From blocked, or from an end without
+# success, to waiting goes a task that is ready and yet waits for its time or for somebody outside.
 TASK_MOVES: Final[dict[str, frozenset[str]]] = {
-    BLOCKED: frozenset({PENDING, PROCESSING, SKIPPED, CANCELLED}),
+    BLOCKED: frozenset({PENDING, PROCESSING, WAITING, SKIPPED, CANCELLED}),
     PENDING: frozenset({PROCESSING, SKIPPED, CANCELLED}),
     PROCESSING: frozenset({PENDING, WAITING, COMPLETED, FAILED, SKIPPED, CANCELLED}),
     WAITING: frozenset({BLOCKED, PENDING, PROCESSING, COMPLETED, FAILED, SKIPPED, CANCELLED}),
     COMPLETED: frozenset(),
-    FAILED: frozenset({BLOCKED, PENDING, PROCESSING, SKIPPED}),
-    SKIPPED: frozenset({BLOCKED, PENDING, PROCESSING}),
-    CANCELLED: frozenset({BLOCKED, PENDING, PROCESSING, SKIPPED}),
+    FAILED: frozenset({BLOCKED, PENDING, PROCESSING, WAITING, SKIPPED}),
+    SKIPPED: frozenset({BLOCKED, PENDING, PROCESSING, WAITING}),
+    CANCELLED: frozenset({BLOCKED, PENDING, PROCESSING, WAITING, SKIPPED}),
 }
 
 JOB_MOVES: Final[dict[str, frozenset[str]]] = {

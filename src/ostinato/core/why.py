@@ -1,6 +1,7 @@
 """Why is a task not running? One code, one sentence and the details, from facts that the store has gathered.
 
-The codes: `running`, `dependency`, `retry`, `sleep`, `signal`, `no_worker`, `queue_full`, `next`, `ended`, `job_ended`.
+The codes: `running`, `dependency`, `retry`, `sleep`, `delay`, `signal`, `external`, `no_worker`, `queue_full`,
+`next`, `ended`, `job_ended`.
 """
 
 from __future__ import annotations
@@ -129,6 +130,10 @@ def _waiting(facts: Facts) -> Why:
         return Why("retry", sentence, details)
     if timer.kind == "sleep":
         return Why("sleep", f"It sleeps; it goes on {left}.", _details(dueAt=due, key=timer.key))
+    if timer.kind == "delay":
+        return Why("delay", f"It is ready, and begins {left}.", _details(dueAt=due))
+    if timer.kind == "external":
+        return Why("external", "It is external: it waits for somebody outside to complete it.", {})
     until = f"; it gives up {left}" if left else ", however long that takes"
     return Why("signal", f"It awaits the signal {timer.name!r}{until}.", _details(signal=timer.name, dueAt=due))
 

@@ -263,6 +263,7 @@ class Committer:
             sum(outcome.armed_timers for outcome in outcomes),
             sum(outcome.events for outcome in outcomes),
             more_queued=True,
+            system_work=any(outcome.system_work for outcome in outcomes),
         )
 
     def _answer(

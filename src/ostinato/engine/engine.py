@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+import uuid_utils
 
 from ostinato import encryption, errors, functions, options, secrets, tracing, views
 from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import bell, committer, maintenance, observing, polls, pulse, scribe, service, worker
+from ostinato.engine import bell, committer, maintenance, observing, polls, pulse, scribe, service, steward, worker
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
@@ -22,6 +24,10 @@ DOUBT_SECONDS = 120.0
 """How long a statement that nobody waits for any more may still take effect."""
 ENDED_LATELY = 10_000
 FEW = 20
+OWN_CONCURRENCY = 32
+"""How many of the engine's own functions run at the same time for one tenant."""
+OwnFunctions = Callable[["Engine"], Mapping[str, functions.Function]]
+"""Makes the functions that the engine itself needs, for the engine that runs them."""
 
 
 class Engine:
@@ -41,6 +47,7 @@ class Engine:
         secret_source: secrets.SecretSource | None = None,
         manual: bool = False,
         host: Engine | None = None,
+        own_functions: OwnFunctions | None = None,
     ) -> None:
         self.tenant = tenant
         self.options = settings
@@ -48,11 +55,14 @@ class Engine:
         self.max_tasks = settings.max_tasks
         self._url = url
         self._keyring = keyring
-        self.secrets = secret_source or secrets.from_environment
+        self.secret_source = secret_source or secrets.from_environment
+        self.secrets: secrets.SecretSource | None = self.secret_source
         self._functions = registry
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual
         self._host = host
+        self._own_functions = own_functions
+        self._attending = False
         self.guests: set[Engine] = set()
         if host is None:
             self.db = connect.connect_sealed(url, keyring, clock=settings.clock)
@@ -72,10 +82,16 @@ class Engine:
         poll, lease = settings.poll_seconds, settings.lease_seconds
         self.timers = maintenance.Timers(self.store, self._committed, poll) if host is None else host.timers
         self.reaper = host.reaper if host else maintenance.Reaper(self.store, self._committed, lease, self.observers)
+        self.steward = steward.Steward(self.store, self._engage, poll, lease) if host is None else host.steward
         self.services: list[service.Service] = []
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._ended_lately: dict[str, _Ended] = {}
         self._ends_heard = 0
+        self.looks = 0
+        """How often it was looked what other processes did: who waits since before the last look has missed nothing."""
+        self._unsure: set[str] = set()
+        """Jobs that somebody has begun to wait for, and that may have ended elsewhere before."""
+        self._asking: asyncio.Task[None] | None = None
         self._known_functions: set[str] = set()
         self._leases_checked_at = time.monotonic()
         self._main_loop: asyncio.AbstractEventLoop | None = None
@@ -88,6 +104,9 @@ class Engine:
         if self._host is not None:
             self._host.guests.add(self)
             self.committer.start()
+            if self._attending:
+                self._begin_work()
+                await self.register()
             return
         await self.db.open(migrate=migrate)
         try:
@@ -99,7 +118,7 @@ class Engine:
             self.committer.start()
             self.services = [Watcher(self)]
             if self.options.maintain:
-                self.services += [self.timers, self.reaper]
+                self.services += [self.timers, self.reaper, self.steward]
                 if self.options.prune_every_seconds is not None:
                     every = self.options.prune_every_seconds
                     self.services.append(maintenance.Pruner(self.store, self.options.retention_seconds, every))
@@ -112,6 +131,8 @@ class Engine:
 
     async def kill(self) -> None:
         """End as a crash would: report nothing, hand back nothing. Only for the test kit."""
+        if self._host is None:
+            await self.steward.kill()
         for item in self.services:
             await item.stop()
         if self.worker is not None:
@@ -119,13 +140,19 @@ class Engine:
         await self.committer.kill()
         if self.pulse is not None:
             await self.pulse.stop()
-        await self.db.close()
+        self._ask_no_more()
+        if self._host is None:
+            await self.db.close()
+        else:
+            self._host.guests.discard(self)
 
     @property
     def busy(self) -> bool:
         """Something is running, or waits to be committed. Raises what the committer died of, if it did."""
         self.committer.check()
-        return not self.committer.idle or (self.worker is not None and self.worker.busy)
+        if not self.committer.idle or (self.worker is not None and self.worker.busy):
+            return True
+        return self._host is None and self.steward.busy
 
     async def stop(self) -> None:
         """Finish or hand back what runs, commit what was reported, and let go of the database."""
@@ -144,6 +171,7 @@ class Engine:
                 await self.store.execute(self.tenant, [commands.DropLeases(self.worker.worker_id, settled)])
                 if all_settled:
                     await self.store.forget_worker(self.tenant, self.worker.worker_id)
+        self._ask_no_more()
         if self._host is None:
             await self.db.close()
         else:
@@ -153,14 +181,18 @@ class Engine:
                 if not future.done():
                     future.set_exception(errors.NotRunning())
 
-    async def _start_worker(self) -> None:
+    def _begin_work(self) -> worker.Worker:
         self.worker = worker.Worker(self._functions, self.options, self.committer, self, self.tracer)
         self.committer.claimer = self.worker
+        return self.worker
+
+    async def _start_worker(self) -> None:
+        started = self._begin_work()
         await self.register()
         self.pulse = pulse.Pulse(
             lambda: connect.connect_sealed(self._url, self._keyring, clock=self.options.clock),
             self.tenant,
-            self.worker.worker_id,
+            started.worker_id,
             self.options.lease_seconds,
             self._lost_from_thread,
         )
@@ -186,13 +218,29 @@ class Engine:
 
     def _lost_from_thread(self) -> None:
         if self._main_loop is not None and not self._main_loop.is_closed():
-            self._main_loop.call_soon_threadsafe(self._lost)
+            self._main_loop.call_soon_threadsafe(self.declared_dead)
 
-    def _lost(self) -> None:
+    def declared_dead(self) -> None:
         """We were declared dead (a long pause, perhaps): nothing that runs here is ours any more. Start anew."""
         if self.worker is not None:
             self.worker.hand_back_all("declared dead")
             asyncio.get_running_loop().create_task(self.register())
+
+    async def _engage(self, tenant: str) -> Engine:
+        """Somebody who runs the engine's own functions for a tenant."""
+        settings = dataclasses.replace(self.options, queues=(graph.SYSTEM_QUEUE,), concurrency=OWN_CONCURRENCY)
+        registry: dict[str, functions.Function] = {}
+        made = Engine(
+            self._url, tenant, registry, settings, keyring=self._keyring, secret_source=self.secret_source, host=self
+        )
+        made._attending = True
+        made.secrets = None  # what it handles comes from anywhere, and is not to be read as a wish for a secret
+        registry.update({} if self._own_functions is None else self._own_functions(made))
+        await made.start()
+        return made
+
+    def attend(self) -> None:
+        self.committer.want_claim()
 
     # --- what the context and the application need -------------------------------------------------------------
 
@@ -225,6 +273,16 @@ class Engine:
         await self.check_functions(specs)
         return specs, self.encode_inputs(specs)
 
+    async def prepare_job(self, document: Any, actor: str | None = None) -> commands.Submit:
+        """Check a job, and make the command that enters it."""
+        spec = graph.read_job(document)
+        if len(spec.tasks) > self.max_tasks:
+            raise errors.InvalidGraph(
+                f"the job has {len(spec.tasks):,} tasks and the limit is {self.max_tasks:,}", field="tasks"
+            )
+        await self.check_functions(spec.tasks)
+        return commands.Submit(spec.job_id or str(uuid_utils.uuid7()), spec, self.encode_inputs(spec.tasks), actor)
+
     def encode_inputs(self, specs: Sequence[graph.TaskSpec]) -> list[bytes]:
         """The inputs as JSON. Tasks that do not name a queue get that of their function, where it is known here."""
         limit = self.max_payload_bytes
@@ -239,7 +297,7 @@ class Engine:
         """Refuse names that neither this process nor any worker of this database has ever registered."""
         if not self.options.check_functions:
             return
-        wanted = {spec.name for spec in specs} - self._known_functions - self._functions.keys()
+        wanted = {spec.name for spec in specs if not spec.external} - self._known_functions - self._functions.keys()
         if not wanted:
             return
         self._known_functions |= set(await self.store.functions(self.tenant))
@@ -256,14 +314,20 @@ class Engine:
             for name, about in known.items()
         }
 
-    async def wait_for_outputs(self, job_id: str, timeout: float | None, *, look_first: bool = True) -> dict[str, Any]:
+    async def wait_for_outputs(
+        self, job_id: str, timeout: float | None, *, submitted_at_look: int | None = None
+    ) -> dict[str, Any]:
         """The outputs of a job once it has completed, here or anywhere; JobFailed if it ended otherwise.
 
-        For a job submitted here it is enough to hear what ends here: the watcher looks after the rest.
+        For a job that was just submitted here it is enough to hear what ends here: the watcher looks after the rest.
         """
         try:
             async with asyncio.timeout(timeout):
-                state = None if look_first else await self._hear_of_end(job_id)
+                state = None
+                if submitted_at_look is not None:
+                    if submitted_at_look != self.looks:
+                        self._ask_soon(job_id)
+                    state = await self._hear_of_end(job_id)
                 while state != states.COMPLETED:
                     heard = self._ended_lately.get(job_id)
                     job = await self.store.job(self.tenant, job_id)
@@ -298,6 +362,28 @@ class Engine:
                         del self._waiters[job_id]
         return self._ended_lately[job_id].state if job_id in self._ended_lately else ""
 
+    def forget_end(self, job_id: str) -> None:
+        """A job with this id is about to be submitted. If there was one before, its end is not that of this one."""
+        self._ended_lately.pop(job_id, None)
+
+    def _ask_soon(self, job_id: str) -> None:
+        """Find out whether a job has ended already: in one question for all that are asked about meanwhile."""
+        if job_id not in self._ended_lately:
+            self._unsure.add(job_id)
+            if self._asking is None or self._asking.done():
+                self._asking = asyncio.create_task(self._ask(), name="ostinato-ask")
+
+    async def _ask(self) -> None:
+        while self._unsure:
+            asked = list(self._unsure)
+            self._unsure.clear()
+            with contextlib.suppress(errors.OstinatoError):  # the watcher asks again
+                await self._tell_of_ends(asked)
+
+    def _ask_no_more(self) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+
     # --- what happened -----------------------------------------------------------------------------------------
 
     def _committed(self, tenant: str, outcome: store.Outcome) -> None:
@@ -308,6 +394,8 @@ class Engine:
                 engine.hear(outcome)
         if outcome.armed_timers:
             self.timers.wake()
+        if outcome.system_work:
+            self.steward.wake()
         if outcome.events:
             host.events_written += outcome.events
             self.bell.ring(tenant)
@@ -320,7 +408,7 @@ class Engine:
                 self.worker.revoke(key, token)
         for job in outcome.ended_jobs:
             self._tell_waiters(job.job_id, job.state, job.total, outcome.results.get(job.job_id))
-        if outcome.pending_left:
+        if outcome.pending_left and (outcome.system_work or not self._attending):
             self.committer.want_claim()
 
     def _tell_waiters(
@@ -338,16 +426,19 @@ class Engine:
 
     async def look_around(self) -> None:
         """Find what other processes did: jobs that ended, leases that were taken from us."""
+        self.looks += 1
         if self._waiters:
-            found = await self.store.states(self.tenant, list(self._waiters))
-            for job_id, state in found.items():
-                if state in states.JOB_ENDED:
-                    self._tell_waiters(job_id, state)
+            await self._tell_of_ends(list(self._waiters))
         if self.worker is not None and time.monotonic() - self._leases_checked_at > LEASE_CHECK_SECONDS:
             self._leases_checked_at = time.monotonic()
             await self.check_leases()
         for guest in list(self.guests):
             await guest.look_around()
+
+    async def _tell_of_ends(self, job_ids: Sequence[str]) -> None:
+        for job_id, state in (await self.store.states(self.tenant, job_ids)).items():
+            if state in states.JOB_ENDED:
+                self._tell_waiters(job_id, state)
 
     async def check_leases(self) -> None:
         """Stop functions whose task was cancelled or taken over by somebody else."""

@@ -58,13 +58,13 @@ class Polls:
         except asyncio.CancelledError:
             self._waiting.pop(claim.token, None)
             if not poll.answer.cancel() and not poll.answer.cancelled() and poll.answer.exception() is None:
-                self.hand_back(poll.answer.result())
+                self.hand_back(claim, poll.answer.result())
             raise
 
-    def hand_back(self, leases: list[rows.Lease]) -> None:
+    def hand_back(self, claim: commands.Claim, leases: list[rows.Lease]) -> None:
         """What was claimed for somebody who cannot be told."""
-        for lease in leases:
-            self._committer.post(commands.Release(lease, GONE))
+        if leases:
+            self._committer.post(commands.HandBack(claim.worker, leases, GONE))
 
     @property
     def waiting(self) -> int:
@@ -106,7 +106,7 @@ class Polls:
         if more or (leases and len(leases) >= poll.claim.slots):
             self._found_empty.pop(poll.kind, None)  # there is more, or may be: for others, who can take what it cannot
         if poll.answer.done():
-            self.hand_back(leases)
+            self.hand_back(poll.claim, leases)
         elif leases or poll.claim.passed_over or poll.last_look:
             poll.answer.set_result(leases)
         else:

@@ -44,7 +44,7 @@ class RemoteEngine:
         self.options = settings
         self.max_payload_bytes = settings.max_payload_bytes
         self.max_tasks = settings.max_tasks
-        self.secrets = secret_source or secrets.from_environment
+        self.secrets: secrets.SecretSource | None = secret_source or secrets.from_environment
         self._functions = registry
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._link = link.Link(server, key)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ostinato.core import graph
-from ostinato.core.retry import LONGEST, Retry
+from ostinato.core.retry import LONGEST, Retry, said
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$(?!\n)")]
 Token = Annotated[str, msgspec.Meta(min_length=1, max_length=512, pattern=r"^[A-Za-z0-9_.:/-]+$(?!\n)")]
@@ -190,6 +190,21 @@ class Suspend(Held):
     seconds: Seconds | None = None
 
 
+Suspension = Annotated[
+    Suspend,
+    said(
+        oneOf=[
+            {
+                "required": ["seconds"],
+                "properties": {"kind": {"const": "sleep"}, "seconds": {"type": "number"}, "name": {"type": "null"}},
+            },
+            {"required": ["name"], "properties": {"kind": {"const": "wait"}, "name": {"type": "string"}}},
+        ]
+    ),
+]
+"""A sleep says how long, and a wait says for what."""
+
+
 class Outcome(Answer):
     """What became of a report: `recorded`, or the code and the sentence of why not."""
 
@@ -217,7 +232,7 @@ class AddTasks(Held):
     """Let the job grow. `key` is the step under which a later attempt finds that it has."""
 
     key: Key
-    tasks: list[graph.TaskSpec]
+    tasks: Annotated[list[graph.TaskSpec], said(minItems=1)]
 
 
 class TasksAdded(Answer):

@@ -61,6 +61,8 @@ class Memory:
         """Whether what is wanted is all here and concerns a few tasks only. A hint, which may be wrong."""
         if wanted.fresh or wanted.idempotency_keys or wanted.new_tasks > SMALL_JOB or self._distrust:
             return False
+        if wanted.gate_keys or wanted.outside_events:
+            return False
         for key in wanted.tasks:
             known = self._jobs.get((tenant, key[0]))
             task = None if known is None else known.tasks.get(key)
@@ -101,7 +103,7 @@ class Memory:
         for job_id in book.events:
             job = book.jobs[job_id]
             known = recalled.jobs.pop(job_id, None) or self._take(tenant, job_id)
-            if known is None or (known.job is not job and known.job.last_seq != job.was_seq):
+            if known is None or (known.job is not job and not _same(known.job, job)):
                 known = Known(job, {}, {} if job_id in born else None)
             known.job = job
             job.note()
@@ -169,6 +171,11 @@ class Memory:
         while self._size > self._most:
             _, forgotten = self._jobs.popitem(last=False)
             self._size -= forgotten.weight
+
+
+def _same(known: rows.Job, job: rows.Job) -> bool:
+    """Whether the job that a transaction loaded is as it is known here. An id may be used again after it was pruned."""
+    return known.last_seq == job.was_seq and known.created_at == job.created_at
 
 
 def _position(output: tuple[str, tuple[int, bytes]]) -> int:

@@ -66,21 +66,12 @@ class Reindexing:
 
         return await self.db.write(script)
 
-    async def outside_events(self, tenant: str, source: str, after: str, most: int) -> list[tuple[str, bytes]]:
-        """(id, event) of what was recorded, in the order of ids, after one."""
-
-        def script() -> database.Script[list[tuple[str, bytes]]]:
-            found = yield fetch("list_outside_events", tenant=tenant, source=source, after=after, most=most)
-            return [(event_id, bytes(data)) for _, event_id, data in found]
-
-        return await self.db.read(script, snapshot=False)
-
-    async def index_size(self, tenant: str, source: str) -> tuple[int, int]:
-        """How many jobs there are, and how many recorded events."""
+    async def index_size(self, tenant: str) -> tuple[int, int]:
+        """How many jobs there are, and how many recorded events of others."""
 
         def script() -> database.Script[tuple[int, int]]:
             jobs = yield fetch("count_own_executions", tenant=tenant)
-            events = yield fetch("count_outside_events", tenant=tenant, source=source)
+            events = yield fetch("count_outside_events", tenant=tenant)
             return int(jobs[0][0]), int(events[0][0])
 
         return await self.db.read(script)

@@ -28,6 +28,7 @@ TABLES = (
     Table("signal", {"job": "", "name": "", "signal": ""}, {"payload": "signal"}, 500),
     Table("blob", {"job": "", "digest": b""}, {"data": "blob"}, 4),
     Table("event_page", {"job": "", "seq": 0}, {"body": "events"}, 50),
+    Table("outside_event", {"source": "", "event": ""}, {"data": "outside"}, 200),
 )
 
 

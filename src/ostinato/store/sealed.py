@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ostinato import encryption, errors
 from ostinato.core import codec, rows
-from ostinato.store import database
+from ostinato.store import around, database
 
 T = TypeVar("T")
 Place = int | str
@@ -30,12 +30,14 @@ class Carrier(NamedTuple):
 WRITES = {
     "insert_blob": Carrier(1, (2,), ((3, "blob"),)),
     "insert_task": Carrier(1, (2,), ((11, "input"),)),
+    "insert_ended_task": Carrier(1, (2,), ((11, "input"), (23, "output"), (24, "error"))),
     "update_task": Carrier(1, (2,), ((10, "output"), (11, "error"))),
     "complete_task": Carrier(1, (2,), ((3, "output"),)),
     "update_task_and_input": Carrier(1, (2,), ((3, "input"), (11, "output"), (12, "error"))),
     "insert_step": Carrier(1, (2, 3), ((4, "step"),)),
     "insert_signal": Carrier(1, (2, 3), ((4, "signal"),)),
     "insert_event_page": Carrier(1, (2,), ((5, "events"),)),
+    "insert_outside_event": Carrier(1, (2,), ((4, "outside"),)),
 }
 _INPUT = 10
 _TASK = Carrier(0, (1,), ((_INPUT, "input"), (18, "output"), (19, "error")))
@@ -55,28 +57,17 @@ READS = {
     "list_pages": Carrier("job_id", (0,), ((3, "events"),)),
     "feed": Carrier(2, (3,), ((5, "events"),)),
     "feed_of_job": Carrier(2, (3,), ((5, "events"),)),
+    "list_outside_events": Carrier(0, (1,), ((3, "outside"),)),
     "read_dead_letters": Carrier(0, (1,), ((5, "error"), (6, "input"))),
 }
 
 
-class SealedDatabase:
+class SealedDatabase(around.Around[database.Database]):
     """A database whose payloads only the holders of its keys can read."""
 
     def __init__(self, inner: database.Database, keyring: encryption.Keyring) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._keyring = keyring
-        self.dialect = inner.dialect
-        self.before_commit: Callable[[], None] | None = None
-        self.after_commit: Callable[[], None] | None = None
-
-    def now(self) -> int:
-        return self._inner.now()
-
-    async def open(self, *, migrate: bool) -> None:
-        await self._inner.open(migrate=migrate)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     async def write(
         self,
@@ -97,15 +88,6 @@ class SealedDatabase:
     def seen_by(self, tenant: str) -> database.Database:
         inner = self._inner.seen_by(tenant)
         return self if inner is self._inner else SealedDatabase(inner, self._keyring)
-
-    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
-        return await self._inner.changed(timeout, eager=eager)
-
-    def announce(self) -> None:
-        self._inner.announce()
-
-    async def settings(self) -> dict[str, Any]:
-        return await self._inner.settings()
 
     def _translated(self, script: database.Script[T]) -> database.Script[T]:
         answer: Any = None

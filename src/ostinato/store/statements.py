@@ -17,6 +17,8 @@ _SETS = (
     ("insert_blob", "insert_job", "insert_job_tag", "update_job", "advance_job", "insert_task", "insert_edge",
      "update_task", "claim_task", "complete_task", "delete_ready", "insert_ready", "delete_lease", "insert_lease",
      "insert_event_page"),
+    ("insert_job", "insert_job_tag", "update_job", "advance_job", "insert_task", "insert_edge", "update_task",
+     "insert_ready", "delete_timer", "insert_timer", "insert_gate_key", "insert_event_page"),
 )  # fmt: skip
 """What is usually written together. A statement takes milliseconds to plan the first time, so there are only a few, and
 what is not needed of one writes no rows."""

@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
-import operator
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-import msgspec
-
 from ostinato import encryption, errors
-from ostinato.core import codec, commands, ledger, needs, pages, rows, states
+from ostinato.core import commands, graph, ledger, needs, rows, states
 from ostinato.store import (
     audit_log,
     database,
+    definitions,
     executions,
     facts,
     fleet,
+    gates,
     gauges,
     keys,
     lists,
@@ -29,21 +28,11 @@ from ostinato.store import (
     sealed,
     stories,
     stream,
+    writes,
 )
 from ostinato.store.database import fetch
 
-_new_task = operator.attrgetter(
-    "job_id", "task_id", "position", "name", "queue", "priority", "policy", "optional", "dependencies", "options",
-    "input", "state", "attempt", "open_dependencies", "skipped_by_dependency", "started_at", "finished_at",
-    "ready_at", "worker", "token", "max_attempts", "timeout_at",
-)  # fmt: skip
-_job_changes = operator.attrgetter(
-    "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
-    "completed", "failed", "tolerated", "skipped", "cancelled",
-)  # fmt: skip
 FEW_COMMANDS = 4
-_CLAIMABLE = (states.PENDING, states.BLOCKED)
-_astuple = msgspec.structs.astuple
 
 
 class Refused(NamedTuple):
@@ -64,6 +53,8 @@ class Outcome(NamedTuple):
     events: int
     more_queued: bool = False
     """The claim left something in the queue, or may have."""
+    system_work: bool = False
+    """Something became ready for the engine's own functions."""
     results: Mapping[str, Mapping[str, bytes]] = {}
     """Outputs of small jobs that have ended, where they are known without reading them."""
 
@@ -81,6 +72,8 @@ class Store(
     keys.Keys,
     audit_log.AuditLog,
     rotation.Rotation,
+    definitions.Definitions,
+    gates.Gates,
 ):
     def __init__(
         self, db: database.Database, *, spill_bytes: int = 32 * 1024, keyring: encryption.Keyring | None = None
@@ -90,6 +83,7 @@ class Store(
         self._keyring = keyring
         self._address = ledger.digest if keyring is None else encryption.address
         self._memory = memory.Memory()
+        self.rules = definitions.RuleCache()
 
     def seen_by(self, tenant: str) -> Self:
         """The same store, with what it remembers, on a database that shows nothing of other tenants."""
@@ -133,7 +127,9 @@ class Store(
         *,
         trust: bool = True,
     ) -> database.Script[_Decision]:
-        book = ledger.Ledger(tenant, self.db.now(), spill_bytes=self._spill_bytes, address=self._address)
+        now = self.db.now()
+        rules = yield from self.rules.of(tenant, now)
+        book = ledger.Ledger(tenant, now, spill_bytes=self._spill_bytes, address=self._address, watched=rules.watched)
         recalled = self._memory.recall(tenant, wanted, book, trust=trust)
         candidates = yield from _load(tenant, wanted, recalled, claim, book)
         with _unhurried():
@@ -143,8 +139,10 @@ class Store(
                 # on what the database says.
                 return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
             leases = [] if claim is None else claim.apply(book, candidates)
-            writes = _writes(tenant, book)
-        yield database.Run(writes)
+            if rules:
+                commands.react(book, rules)
+            changes = writes.of_ledger(tenant, book)
+        yield database.Run(changes)
         return _Decision(book, recalled, answers, leases, candidates)
 
 
@@ -169,6 +167,7 @@ def _outcome(decision: _Decision, claim: commands.Claim | None, results: Mapping
         claim is not None
         and claim.look
         and (len(candidates) >= claim.most or any(book.tasks[key].state == states.PENDING for key in candidates)),
+        any(task.queue == graph.SYSTEM_QUEUE for task in book.became_pending),
         results,
     )
 
@@ -209,6 +208,11 @@ def _load(
         for row in found:
             job = rows.Job(*row)
             book.jobs_by_idempotency_key[job.idempotency_key or ""] = job
+    if wanted.outside_events:
+        found = yield fetch("load_outside_events", tenant=tenant, keys=sorted(wanted.outside_events))
+        book.outside_events |= {(source, event_id) for source, event_id in found}
+    if wanted.gate_keys:
+        yield from _find_gates(tenant, wanted, recalled, book)
     candidates: list[rows.TaskKey] = []
     _, job_ids, keys, ups = recalled
     most = 0 if claim is None else claim.most
@@ -227,6 +231,20 @@ def _load(
     yield from _load_waiting(tenant, wanted, book)
     yield from _load_whole_jobs(tenant, wanted, book)
     return candidates
+
+
+def _find_gates(
+    tenant: str, wanted: needs.Needs, recalled: memory.Recalled, book: ledger.Ledger
+) -> database.Script[None]:
+    """Only now is it known which jobs to load."""
+    found = yield fetch("load_gate_keys", tenant=tenant, keys=sorted(wanted.gate_keys))
+    for gate, key, job_id in found:
+        book.gate_jobs[(gate, key)] = job_id
+        if job_id not in book.jobs:
+            recalled.job_ids.append(job_id)
+        keys = [(job_id, task_id) for task_id in wanted.gate_keys[(gate, key)]]
+        recalled.keys.extend(keys)
+        recalled.ups.extend(keys)
 
 
 def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
@@ -254,6 +272,7 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
 def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
     jobs = book.jobs
     whole = {job_id for job_id in wanted.whole_jobs if job_id in jobs}
+    whole |= {book.gate_jobs[gate] for gate in wanted.whole_gates if gate in book.gate_jobs}
     whole |= {job_id for job_id, _ in wanted.failing if job_id in jobs and jobs[job_id].cascades}
     if whole:
         found = yield fetch("load_whole_jobs", tenant=tenant, job_ids=sorted(whole))
@@ -270,89 +289,3 @@ def _enter(book: ledger.Ledger, found: list[database.Row]) -> None:
     for row in found:
         task = rows.Task(*row)
         book.tasks.setdefault((task.job_id, task.task_id), task)
-
-
-def _writes(tenant: str, book: ledger.Ledger) -> list[tuple[str, list[tuple[Any, ...]]]]:
-    """The ledger's changes as rows. The queue and the dead letters follow from how a task stood and stands."""
-    queued: list[tuple[Any, ...]] = []
-    unqueued: list[tuple[Any, ...]] = []
-    new_letters: list[tuple[Any, ...]] = []
-    gone_letters: list[tuple[Any, ...]] = []
-    changed: list[tuple[Any, ...]] = []
-    claimed: list[tuple[Any, ...]] = []
-    completed: list[tuple[Any, ...]] = []
-    changed_input: list[tuple[Any, ...]] = []
-    for (job_id, task_id), t in book.changed_tasks.items():
-        state, was = t.state, t.was
-        if state == states.COMPLETED and was == states.PROCESSING:
-            completed.append((tenant, job_id, task_id, t.output, t.finished_at))
-        elif state == states.PROCESSING and was in _CLAIMABLE and (job_id, task_id) not in book.run_again:
-            claimed.append((
-                tenant, job_id, task_id, t.attempt, t.started_at, t.ready_at, t.worker, t.token, t.max_attempts,
-                t.timeout_at,
-            ))  # fmt: skip
-        elif was:
-            row = (
-                state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-                t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts,
-                t.timeout_at,
-            )  # fmt: skip
-            if (job_id, task_id) in book.new_inputs:
-                changed_input.append((tenant, job_id, task_id, t.input, *row))
-            else:
-                changed.append((tenant, job_id, task_id, *row))
-        if was == states.PENDING and (state != states.PENDING or t.ready_at != t.was_ready_at):
-            unqueued.append((tenant, t.queue, t.name, -t.priority, t.was_ready_at, job_id, task_id))
-        if state == states.PENDING and (was != states.PENDING or t.ready_at != t.was_ready_at):
-            queued.append((tenant, t.queue, t.name, -t.priority, t.ready_at, job_id, task_id))
-        elif state == states.FAILED and was != states.FAILED:
-            new_letters.append((tenant, job_id, task_id, t.name, t.finished_at, _error_type(t)))
-        if was == states.FAILED and state != states.FAILED:
-            gone_letters.append((tenant, job_id, task_id))
-    new_jobs = {job.job_id for job in book.new_jobs}
-    advanced: list[tuple[Any, ...]] = []
-    changed_jobs: list[tuple[Any, ...]] = []
-    for job_id in sorted(book.events.keys() - new_jobs):  # two transactions lock jobs in the same order
-        job = book.jobs[job_id]
-        if job.plain() == job.was_plain:
-            advanced.append((tenant, job_id, job.was_seq, job.last_seq, job.blocked, job.active, job.completed))
-        else:
-            changed_jobs.append((tenant, job_id, job.was_seq, *_job_changes(job)))
-    return [
-        ("insert_blob", [(tenant, job_id, digest, data) for (job_id, digest), data in book.blobs.items()]),
-        ("insert_job", [(tenant, *_astuple(job)[:-2]) for job in book.new_jobs]),
-        ("insert_job_tag", [
-            (tenant, job.job_id, key, value, job.created_at)
-            for job in book.new_jobs if job.tags != codec.EMPTY_OBJECT
-            for key, value in codec.decode(job.tags).items()
-        ]),
-        ("update_job", changed_jobs),
-        ("advance_job", advanced),
-        ("insert_task", [(tenant, *_new_task(task)) for task in book.new_tasks]),
-        ("insert_edge", book.new_edges),
-        ("update_task", changed),
-        ("claim_task", claimed),
-        ("complete_task", completed),
-        ("update_task_and_input", changed_input),
-        ("delete_ready", unqueued),
-        ("insert_ready", queued),
-        ("delete_lease", [(tenant, *lease) for lease in book.dropped_leases]),
-        ("insert_lease", [(tenant, *lease) for lease in book.new_leases]),
-        ("delete_timer", [(tenant, *key) for key in book.dropped_timers if key not in book.new_timers]),
-        ("insert_timer", [(tenant, *_astuple(timer)) for timer in book.new_timers.values()]),
-        ("insert_step", [(tenant, *_astuple(step)) for step in book.new_steps]),
-        ("take_signal", [(tenant, s.job_id, s.name, s.signal_id, True) for s in book.taken_signals]),
-        ("insert_signal", [(tenant, *_astuple(signal)) for signal in book.new_signals]),
-        ("insert_dead_letter", new_letters),
-        ("delete_dead_letter", gone_letters),
-        ("insert_event_page", [
-            (tenant, job_id, first, last, book.now, body)
-            for job_id, told in book.events.items()
-            for first, last, body in pages.split(told, book.jobs[job_id].was_seq + 1)
-        ]),
-    ]  # fmt: skip
-
-
-def _error_type(task: rows.Task) -> str:
-    """What a dead letter is found by; the whole error is in the task."""
-    return "" if task.error is None else codec.decode(task.error)["type"][:200]

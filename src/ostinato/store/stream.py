@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ostinato import errors
-from ostinato.core import events, ledger, pages
+from ostinato.core import events, ledger, pages, rows
 from ostinato.store import database, reads
 from ostinato.store.database import fetch
 
@@ -41,10 +42,17 @@ class Stream:
     db: database.Database
 
     async def events(
-        self, tenant: str, job_id: str, *, task_id: str | None = None, after: int = 0, most: int = reads.PAGE
+        self,
+        tenant: str,
+        job_id: str,
+        *,
+        task_id: str | None = None,
+        types: Collection[str] | None = None,
+        after: int = 0,
+        most: int = reads.PAGE,
     ) -> list[events.Event]:
-        """What happened to a job, or to one task of it, from a place on."""
-        return await self.db.read(lambda: stream(tenant, job_id, task_id, after, most))
+        """What happened to a job, or to one task of it, or what there is of certain types, from a place on."""
+        return await self.db.read(lambda: stream(tenant, job_id, task_id, after, most, types))
 
     async def feed(self, tenant: str, cursor: str | None = None, most: int = reads.PAGE) -> list[FeedEvent]:
         """Events of all jobs in the order of their commits. Going on from the last cursor misses nothing, ever."""
@@ -57,6 +65,15 @@ class Stream:
         place = read_cursor(cursor)
         return await self.db.read(lambda: _feed_page(tenant, place, most, job_id))
 
+    async def functions_of(self, tenant: str, found: Sequence[FeedEvent]) -> dict[rows.TaskKey, str]:
+        """The functions of the tasks that events are about. Those that were pruned since have none any more."""
+        keys = sorted({(item.event.job_id, item.event.task_id) for item in found if item.event.task_id is not None})
+
+        def script() -> database.Script[dict[rows.TaskKey, str]]:
+            return {(row[0], row[1]): row[2] for row in (yield fetch("read_task_names", tenant=tenant, keys=keys))}
+
+        return await self.db.read(script, snapshot=False) if keys else {}
+
     async def feed_end(self) -> str:
         """The cursor after everything that is there now."""
 
@@ -68,7 +85,12 @@ class Stream:
 
 
 def stream(
-    tenant: str, job_id: str, task_id: str | None = None, after: int = 0, most: int | None = None
+    tenant: str,
+    job_id: str,
+    task_id: str | None = None,
+    after: int = 0,
+    most: int | None = None,
+    types: Collection[str] | None = None,
 ) -> database.Script[list[events.Event]]:
     mention = None if task_id is None else pages.mention(task_id)
     result: list[events.Event] = []
@@ -77,7 +99,9 @@ def stream(
         found = yield fetch("list_pages", tenant=tenant, job_id=job_id, after=last, mention=mention, most=PAGES_AT_ONCE)
         for first, last, at, body in found:  # noqa: B007 -- the next look starts after the last page of this one
             for event in pages.read(job_id, first, at, body):
-                if event.seq > after and (task_id is None or event.task_id == task_id):
+                if event.seq <= after or (task_id is not None and event.task_id != task_id):
+                    continue
+                if types is None or event.type in types:
                     result.append((yield from _whole(tenant, event)))
                     if len(result) == most:
                         return result

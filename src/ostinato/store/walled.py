@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from ostinato.store import database
+from ostinato.store import around, database
 
 T = TypeVar("T")
 
@@ -16,21 +16,12 @@ class Whole(database.Database, Protocol):
     async def read_as(self, tenant: str, script: Callable[[], database.Script[T]], *, snapshot: bool) -> T: ...
 
 
-class WalledDatabase:
+class WalledDatabase(around.Around[Whole]):
     """Writes are decided by the ledger of one tenant, and go the way of the engine."""
 
     def __init__(self, whole: Whole, tenant: str) -> None:
-        self._whole = whole
+        super().__init__(whole)
         self._tenant = tenant
-        self.dialect = whole.dialect
-        self.before_commit: Callable[[], None] | None = None
-        self.after_commit: Callable[[], None] | None = None
-
-    def now(self) -> int:
-        return self._whole.now()
-
-    async def open(self, *, migrate: bool) -> None:
-        await self._whole.open(migrate=migrate)
 
     async def close(self) -> None:
         """The whole is closed by whoever opened it."""
@@ -43,19 +34,10 @@ class WalledDatabase:
         brief: bool = False,
         committed: Callable[[T], None] | None = None,
     ) -> T:
-        return await self._whole.write(script, optimistic=optimistic, brief=brief, committed=committed)
+        return await self._inner.write(script, optimistic=optimistic, brief=brief, committed=committed)
 
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
-        return await self._whole.read_as(self._tenant, script, snapshot=snapshot)
+        return await self._inner.read_as(self._tenant, script, snapshot=snapshot)
 
     def seen_by(self, tenant: str) -> database.Database:
-        return WalledDatabase(self._whole, tenant)
-
-    async def changed(self, timeout: float, *, eager: bool = False) -> bool:
-        return await self._whole.changed(timeout, eager=eager)
-
-    def announce(self) -> None:
-        self._whole.announce()
-
-    async def settings(self) -> dict[str, Any]:
-        return await self._whole.settings()
+        return WalledDatabase(self._inner, tenant)

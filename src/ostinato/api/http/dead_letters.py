@@ -60,7 +60,7 @@ async def show_dead_letter(client: Client, job: Job, task_id: TaskId) -> models.
 
 
 @routes("POST", "/v1/dead-letters/redrive", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="dead letters")
-async def redrive_dead_letters(client: Client, principal: Principal, body: models.Redrive) -> views.Redriven:
+async def redrive_dead_letters(client: Client, principal: Principal, body: models.WhichLetters) -> views.Redriven:
     """Run dead letters again, those named or all that match; or only say which. The first hundred are listed."""
     wanted: filters.DeadLettersWanted = {
         "name": body.name,
@@ -69,9 +69,6 @@ async def redrive_dead_letters(client: Client, principal: Principal, body: model
         "failed_from": body.failed_from,
         "failed_until": body.failed_until,
     }
-    by_filter = body.all or any(value is not None for value in wanted.values())
-    if (body.letters is not None) == by_filter:
-        raise errors.InvalidInput("say which: either `letters`, or `all`, or some of the filters", field="letters")
     if body.letters is not None:
         keys = [(letter.job_id, letter.task_id) for letter in body.letters]
         return await client.redrive(keys, dry_run=body.dry_run, actor=principal.actor)

@@ -27,6 +27,7 @@ _HEARTBEAT = b": still here\n\n"
 routes = routing.Routes()
 
 TaskId = Annotated[Reference, Query(alias="taskId")]
+FunctionName = Annotated[Name, Query(alias="function", description="Events about tasks of this function.")]
 Types = Annotated[list[str] | None, Query(description="Types of events: one or several.", max_length=50)]
 LastEventId = Annotated[
     str | None, Header(alias="Last-Event-ID", max_length=100, description="Sent by browsers: go on after this event.")
@@ -101,12 +102,13 @@ async def stream_job(
     principal: Principal,
     job_id: JobId,
     task_id: TaskId = None,
+    function: FunctionName = None,
     types: Types = None,
     cursor: Cursor = None,
     last_event_id: LastEventId = None,
 ) -> EventStream:
     """Follow one job, from now on or from a cursor, as server-sent events."""
-    wanted = messages.Wanted(job_id=job_id, task_id=task_id, types=frozenset(types or ()))
+    wanted = messages.Wanted(job_id, task_id, types=frozenset(types or ()), function=function)
     return EventStream(request, await _subscribed(request, principal, wanted, last_event_id or cursor))
 
 
@@ -116,12 +118,13 @@ async def stream_events(
     principal: Principal,
     task_id: TaskId = None,
     job_name: Annotated[Name, Query(alias="jobName")] = None,
+    function: FunctionName = None,
     types: Types = None,
     cursor: Cursor = None,
     last_event_id: LastEventId = None,
 ) -> EventStream:
     """Follow all jobs, from now on or from a cursor, as server-sent events."""
-    wanted = messages.Wanted(task_id=task_id, job_name=job_name, types=frozenset(types or ()))
+    wanted = messages.Wanted(None, task_id, job_name, frozenset(types or ()), function)
     return EventStream(request, await _subscribed(request, principal, wanted, last_event_id or cursor))
 
 
@@ -142,6 +145,7 @@ class Follow(models.Body):
     job_id: models.Id | None = None
     task_id: models.Id | None = None
     job_name: models.Name | None = None
+    function: models.Name | None = None
     types: tuple[str, ...] = ()
     cursor: str | None = None
 
@@ -178,7 +182,7 @@ async def _first_message(websocket: WebSocket) -> hub.Subscription:
     principal.require(scopes.JOBS_READ)
     if asked is None:
         raise errors.MalformedBody("the message is not a JSON object")
-    wanted = messages.Wanted(asked.job_id, asked.task_id, asked.job_name, frozenset(asked.types))
+    wanted = messages.Wanted(asked.job_id, asked.task_id, asked.job_name, frozenset(asked.types), asked.function)
     live: hub.Hub = websocket.app.state.hub
     return await live.subscribe(principal.tenant, wanted, asked.cursor)
 

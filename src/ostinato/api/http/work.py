@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -23,7 +24,7 @@ _many = msgspec.Meta(min_length=1, max_length=wire.MOST_REPORTS)
 Completions = Annotated[list[wire.Complete], _many]
 Failures = Annotated[list[wire.Fail], _many]
 Releases = Annotated[list[wire.Release], _many]
-Suspensions = Annotated[list[wire.Suspend], _many]
+Suspensions = Annotated[list[wire.Suspension], _many]
 
 
 def _desk(request: Request) -> desk.Desk:
@@ -44,8 +45,7 @@ async def register_worker(
 @routes("POST", "/v1/work/leave", scope=scopes.TASKS_WORK, problems=(404,), tag="work")
 async def leave_work(request: Request, client: Client, principal: Principal, body: wire.Leave) -> wire.Left:
     """End a worker that has reported on or handed back all that it held."""
-    await _desk(request).worker(client, principal, body.worker_id)
-    return wire.Left(await _desk(request).leave(client, body))
+    return wire.Left(await _desk(request).leave(client, principal, body))
 
 
 @routes("POST", "/v1/work/heartbeat", scope=scopes.TASKS_WORK, problems=(404,), tag="work")
@@ -64,21 +64,22 @@ async def claim_tasks(request: Request, client: Client, principal: Principal, bo
     about = await _desk(request).worker(client, principal, body.worker_id)
     claim = desk.claim_of(about, body)
     polls = client.engine.polls
-    claiming = asyncio.create_task(polls.claim(claim, body.wait_seconds))
-    try:
-        interrupted = await _interrupted(claiming, request, principal)
-    finally:
-        claiming.cancel()
+    with _desk(request).waiting(principal) if body.wait_seconds > 0 else contextlib.nullcontext():
+        claiming = asyncio.create_task(polls.claim(claim, body.wait_seconds))
+        try:
+            interrupted = await _interrupted(claiming, request, principal)
+        finally:
+            claiming.cancel()
     if claiming.cancelled():
         return wire.Claimed([], False)
     leases = claiming.result()
     if interrupted:
-        polls.hand_back(leases)
+        polls.hand_back(claim, leases)
         return wire.Claimed([], False)
     try:
         return wire.Claimed(await desk.leases_of(client.engine, leases), claim.passed_over)
     except BaseException:
-        polls.hand_back(leases)
+        polls.hand_back(claim, leases)
         raise
 
 
@@ -140,7 +141,7 @@ async def release_tasks(
 
 @routes("POST", "/v1/work/suspend", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
 async def suspend_tasks(
-    request: Request, client: Client, principal: Principal, body: wire.Suspend | Suspensions
+    request: Request, client: Client, principal: Principal, body: wire.Suspension | Suspensions
 ) -> wire.Outcome | wire.Outcomes:
     """Let tasks wait: one, which may be refused with 409, or a list, which is answered one by one."""
     return await _report(_desk(request), client, principal, body)

@@ -16,6 +16,7 @@ from types import TracebackType
 
 from ostinato import errors
 from ostinato.api.live import messages
+from ostinato.core import rows
 from ostinato.engine import bell, engine
 from ostinato.store import stream
 
@@ -109,6 +110,8 @@ class Tail:
         self._engine = running
         self._tenant = tenant
         self._by_job: dict[str | None, set[Subscription]] = {}
+        self._by_function = 0
+        """How many of them want events by function: as long as there are none, nobody needs to look it up."""
         self.task = asyncio.create_task(self._run(), name="ostinato-tail")
 
     @property
@@ -117,10 +120,13 @@ class Tail:
 
     def add(self, follower: Subscription) -> None:
         self._by_job.setdefault(follower.wanted.job_id, set()).add(follower)
+        self._by_function += follower.wanted.function is not None
 
     def remove(self, follower: Subscription) -> None:
         group = self._by_job.get(follower.wanted.job_id, set())
-        group.discard(follower)
+        if follower in group:
+            group.remove(follower)
+            self._by_function -= follower.wanted.function is not None
         if not group:
             self._by_job.pop(follower.wanted.job_id, None)
 
@@ -145,11 +151,14 @@ class Tail:
     async def _hand_out(self, page: stream.FeedPage) -> None:
         """A little at a time, with a turn for the readers in between: only those who do not take it fall behind."""
         count = size = 0
+        functions: dict[rows.TaskKey, str] | None = None
         for item in page.events:
+            if functions is None and self._by_function:  # somebody may have come while this page was handed out
+                functions = await self._engine.store.functions_of(self._tenant, page.events)
             message: messages.Message | None = None
             for group in (self._by_job.get(None), self._by_job.get(item.event.job_id)):
                 for follower in group or ():
-                    if follower.wanted.matches(item):
+                    if follower.wanted.matches(item, functions or {}):
                         if message is None:
                             message = messages.Message(item)
                         follower.offer(message)
@@ -229,7 +238,7 @@ class Subscription:
         """What is in the database already, up to where the tail stands when it takes over."""
         while self._joined_at is None:  # far behind: nothing is kept meanwhile, however long this takes
             page = await self._read()
-            for message in self._matching(page):
+            for message in await self._matching(page):
                 self.position = message.place
                 yield message
                 self._check()
@@ -240,7 +249,7 @@ class Subscription:
         until = self._joined_at
         while self.position < until:
             page = await self._read()
-            for message in self._matching(page):
+            for message in await self._matching(page):
                 if message.place <= until:
                     self.position = message.place
                     yield message
@@ -252,8 +261,11 @@ class Subscription:
         target = self._hub.engine.store
         return await target.feed_page(self.tenant, self.cursor, bell.PAGE, job_id=self.wanted.job_id)
 
-    def _matching(self, page: stream.FeedPage) -> list[messages.Message]:
-        return [messages.Message(item) for item in page.events if self.wanted.matches(item)]
+    async def _matching(self, page: stream.FeedPage) -> list[messages.Message]:
+        functions: dict[rows.TaskKey, str] = {}
+        if self.wanted.function is not None:
+            functions = await self._hub.engine.store.functions_of(self.tenant, page.events)
+        return [messages.Message(item) for item in page.events if self.wanted.matches(item, functions)]
 
     def _check(self) -> None:
         if self.ended is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from ostinato import errors, views
 from ostinato.api import models
-from ostinato.core import codec, events
+from ostinato.core import codec, events, rows
 from ostinato.store import stream
 
 _encode = msgspec.json.Encoder().encode
@@ -56,6 +57,8 @@ class Wanted(msgspec.Struct, frozen=True):
     task_id: str | None = None
     job_name: str | None = None
     types: frozenset[str] = frozenset()
+    function: str | None = None
+    """Events about tasks of this function. They do not say which it is: whoever asks for a match has to."""
 
     def __post_init__(self) -> None:
         for kind in sorted(self.types):
@@ -64,13 +67,14 @@ class Wanted(msgspec.Struct, frozen=True):
                     f"there are no events of the type {kind!r}: use some of {', '.join(events.TYPES)}", field="types"
                 )
 
-    def matches(self, item: stream.FeedEvent) -> bool:
+    def matches(self, item: stream.FeedEvent, functions: Mapping[rows.TaskKey, str]) -> bool:
         event = item.event
         return (
             self.job_id in (None, event.job_id)
             and self.task_id in (None, event.task_id)
             and self.job_name in (None, item.job_name)
             and (not self.types or event.type in self.types)
+            and (self.function is None or self.function == functions.get((event.job_id, event.task_id or "")))
         )
 
 

@@ -10,8 +10,11 @@ from typing import Any, Protocol
 
 from ostinato.core import ledger, needs
 from ostinato.core.commands.consequences import make_failure, outcome_of
+from ostinato.core.commands.external import CompleteTask, FailTask
+from ostinato.core.commands.gating import Arrive, Arrived, ExpireGate, Freeze, Frozen, OpenGate, ResetGate
 from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, ResumePlan, RetryTasks, SkipTask
 from ostinato.core.commands.producing import AddTasks, Submit, Submitted
+from ostinato.core.commands.reacting import Observe, react
 from ostinato.core.commands.telling import PublishStatus
 from ostinato.core.commands.waiting import FireTimer, SendSignal
 from ostinato.core.commands.working import (
@@ -20,6 +23,7 @@ from ostinato.core.commands.working import (
     DropLeases,
     Expire,
     Fail,
+    HandBack,
     RecordStep,
     Release,
     Suspend,
@@ -33,18 +37,29 @@ class Command(Protocol):
 
 __all__ = [
     "AddTasks",
+    "Arrive",
+    "Arrived",
     "CancelJob",
     "CancelTask",
     "Claim",
     "Command",
     "Complete",
+    "CompleteTask",
     "DropLeases",
     "Expire",
+    "ExpireGate",
     "Fail",
+    "FailTask",
     "FireTimer",
+    "Freeze",
+    "Frozen",
+    "HandBack",
+    "Observe",
+    "OpenGate",
     "PublishStatus",
     "RecordStep",
     "Release",
+    "ResetGate",
     "Resume",
     "ResumePlan",
     "RetryTasks",
@@ -55,4 +70,5 @@ __all__ = [
     "Suspend",
     "make_failure",
     "outcome_of",
+    "react",
 ]

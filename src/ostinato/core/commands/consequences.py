@@ -44,7 +44,7 @@ def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSp
             spec.on_dependency_failure,
             spec.optional,
             count,
-            None if spec.retry is None and spec.timeout is None else task_options(spec),
+            task_options(spec),
             data if len(data) <= book.spill_bytes else book.payload(job_id, data),
             states.BLOCKED,
             attempt=0,
@@ -67,7 +67,7 @@ def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSp
     for spec in specs:
         task = book.tasks[(job_id, spec.task_id)]
         if task.open_dependencies == 0 and task.state == states.BLOCKED:
-            book.make_pending(task)
+            book.make_ready(task)
 
 
 def stand_on(book: ledger.Ledger, task: rows.Task, dependencies: Sequence[rows.Task], *, tell: bool = True) -> None:
@@ -97,11 +97,15 @@ def outcome_of(task: rows.Task) -> str:
     return "open"
 
 
-def task_options(spec: graph.TaskSpec) -> bytes:
+def task_options(spec: graph.TaskSpec) -> bytes | None:
+    if spec.retry is None and spec.timeout is None and spec.delay is None and not spec.external:
+        return None
     return event_data(
         retry=spec.retry,
         timeout=spec.timeout,
         maxAttempts=None if spec.retry is None else spec.retry.max_attempts,
+        delay=spec.delay,
+        external=spec.external or None,
     )
 
 
@@ -117,6 +121,22 @@ def wake(book: ledger.Ledger, task: rows.Task, step_key: str, outcome: bytes, si
     """Record what the task was waiting for as a finished step, and let it go on from there."""
     book.record_step(task, step_key, outcome)
     book.make_pending(task, data=None if signal is None else event_data(name=task.name, signal=signal))
+
+
+def complete(book: ledger.Ledger, task: rows.Task, output: bytes, **told: object) -> None:
+    """Record the result of a task, and let those go on that waited for it."""
+    stored = book.payload(task.job_id, output)
+    task.output = stored
+    task.error = None
+    if stored is not output:
+        data = codec.encode_own({"output": {"$blob": stored[1:].hex()}} | told)
+    elif told:
+        data = b'{"output":' + stored + b"," + codec.encode_own(told)[1:]
+    else:
+        data = b'{"output":' + stored + b"}"
+    book.move(task, states.COMPLETED, events.TASK_COMPLETED, data)
+    book.satisfy_dependants(task)
+    book.settle(book.jobs[task.job_id])
 
 
 def fail_for_good(book: ledger.Ledger, task: rows.Task, failure: rows.Failure) -> None:
@@ -181,7 +201,10 @@ def stand_again(book: ledger.Ledger, task: rows.Task, rerun: frozenset[rows.Task
     task.finished_at = None
     if satisfied == task.dependencies:
         task.open_dependencies = 0
-        book.make_pending(task, data=event_data(name=task.name, by="operator"))
+        if task.state == states.WAITING:  # what it waits for is over
+            book.make_pending(task, data=event_data(name=task.name, by="operator"))
+        else:
+            book.make_ready(task, data=event_data(name=task.name, by="operator"))
         return
     if task.state != states.BLOCKED:
         book.move(task, states.BLOCKED, events.TASK_BLOCKED)

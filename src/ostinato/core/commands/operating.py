@@ -108,8 +108,8 @@ class RetryTasks(msgspec.Struct, gc=False):
                     taskId=task.task_id,
                     state=task.state,
                 )
-            if task.state == states.WAITING and not task.resuming:
-                continue  # a retry that is due later is made due now
+            if task.state == states.WAITING and not task.resuming and not ledger.is_external(task):
+                continue  # what is due later is made due now
             if task.state not in (states.FAILED, states.CANCELLED, states.SKIPPED):
                 raise errors.NotPossible(
                     f"task {task.task_id!r} is {task.state}: only failed, cancelled, skipped or to-be-retried tasks "

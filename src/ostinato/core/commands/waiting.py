@@ -34,7 +34,7 @@ class FireTimer(msgspec.Struct, gc=False):
                 return False
             consequences.cancel_open_tasks(book, job, consequences.event_data(reason="deadline"))
             book.end_job(job, states.TIMED_OUT)
-        elif timer.kind == "retry":
+        elif timer.kind in ("retry", "delay"):
             book.make_pending(book.tasks[key])
         elif timer.kind == "sleep":
             consequences.wake(book, book.tasks[key], timer.key, b"null")

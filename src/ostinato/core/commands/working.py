@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from ostinato import errors
 from ostinato.core import codec, events, ledger, needs, rows, states
 from ostinato.core.commands import consequences
 
@@ -133,17 +135,7 @@ class Complete(msgspec.Struct, gc=False):
         wanted.dependants_of.add(key)
 
     def apply(self, book: ledger.Ledger) -> None:
-        task = book.reported_task(self.lease)
-        stored = book.payload(task.job_id, self.output)
-        task.output = stored
-        task.error = None
-        if stored is self.output:
-            data = b'{"output":' + stored + b"}"
-        else:
-            data = codec.encode_own({"output": {"$blob": stored[1:].hex()}})
-        book.move(task, states.COMPLETED, events.TASK_COMPLETED, data)
-        book.satisfy_dependants(task)
-        book.settle(book.jobs[task.job_id])
+        consequences.complete(book, book.reported_task(self.lease), self.output)
 
 
 class Fail(msgspec.Struct, gc=False):
@@ -239,6 +231,28 @@ class Release(msgspec.Struct, gc=False):
         else:
             task.attempt -= 1
         book.make_pending(task, events.TASK_RELEASED, consequences.event_data(reason=self.reason))
+
+
+class HandBack(msgspec.Struct, gc=False):
+    """A whole claim goes back, because whoever made it cannot be told: the tasks that it still holds, and itself."""
+
+    worker: str
+    leases: Sequence[rows.Lease]
+    reason: str
+
+    @property
+    def lease(self) -> rows.Lease:
+        return self.leases[0]
+
+    def needs(self, wanted: needs.Needs) -> None:
+        for lease in self.leases:
+            wanted.task(lease.key)
+
+    def apply(self, book: ledger.Ledger) -> None:
+        for lease in self.leases:
+            with contextlib.suppress(errors.LeaseLost):  # it was cancelled meanwhile
+                Release(lease, self.reason).apply(book)
+        book.dropped_leases.append((self.worker, self.lease.token))
 
 
 class Expire(msgspec.Struct, gc=False):

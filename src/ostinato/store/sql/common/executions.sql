@@ -5,7 +5,8 @@
 -- name: find_jobs_by_name_and_state
 -- Jobs of a name that went wrong in a certain way. Both ways.
 SELECT created_at, job_id FROM job
-WHERE tenant = :tenant AND name = :name AND state = :state AND state IN ('failed', 'cancelled', 'timed_out')
+WHERE tenant = :tenant AND name = :name AND state = :state
+    AND (state = 'failed' OR state = 'cancelled' OR state = 'timed_out')
     AND (created_at, job_id) > (:after_at, :after_id) AND (created_at, job_id) < (:before_at, :before_id)
 ORDER BY created_at DESC, job_id DESC
 LIMIT :most;
@@ -148,16 +149,9 @@ VALUES (:tenant, :state_machine_arn, :tags, :now)
 ON CONFLICT (tenant, state_machine_arn) DO NOTHING
 RETURNING tagged_at;
 
--- name: list_outside_events
--- Recorded events, after one.
-SELECT source, event_id, data FROM outside_event
-WHERE tenant = :tenant AND source = :source AND event_id > :after
-ORDER BY event_id
-LIMIT :most;
-
 -- name: count_outside_events
--- How many recorded events there are of a source.
-SELECT count(*) FROM outside_event WHERE tenant = :tenant AND source = :source;
+-- How many events of others are recorded.
+SELECT count(*) FROM outside_event WHERE tenant = :tenant;
 
 -- name: count_own_executions
 -- How many jobs there are.

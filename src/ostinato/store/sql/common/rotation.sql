@@ -38,6 +38,13 @@ WHERE tenant = :tenant AND (job_id, last_seq) > (:after_job, :after_seq) AND sub
 ORDER BY job_id, last_seq
 LIMIT :most;
 
+-- name: rotate_outside_event
+-- Events of others that the newest key has not encrypted, from a place on.
+SELECT source, event_id, data FROM outside_event
+WHERE tenant = :tenant AND (source, event_id) > (:after_source, :after_event) AND substr(data, 1, 17) <> :head
+ORDER BY source, event_id
+LIMIT :most;
+
 -- name: reseal_task
 -- Replace the payloads of a task, if they still are as they were read.
 UPDATE task SET input = :new_input, output = :new_output, error = :new_error
@@ -69,6 +76,12 @@ UPDATE event_page SET body = :new_body
 WHERE tenant = :tenant AND job_id = :job AND first_seq = :seq AND body = :old_body
 RETURNING first_seq;
 
+-- name: reseal_outside_event
+-- Replace an event of others.
+UPDATE outside_event SET data = :new_data
+WHERE tenant = :tenant AND source = :source AND event_id = :event AND data = :old_data
+RETURNING event_id;
+
 -- name: count_sealed
 -- How many payloads each key has encrypted, by kind; without a key those that nobody has.
 SELECT kind, CASE WHEN substr(payload, 1, 1) = :mark THEN substr(payload, 2, 16) END AS key_id, count(*)
@@ -80,6 +93,7 @@ FROM (
     UNION ALL SELECT 'signal', payload FROM signal WHERE tenant = :tenant
     UNION ALL SELECT 'blob', data FROM blob WHERE tenant = :tenant
     UNION ALL SELECT 'events', body FROM event_page WHERE tenant = :tenant
+    UNION ALL SELECT 'outside', data FROM outside_event WHERE tenant = :tenant
 ) AS p
 GROUP BY 1, 2
 ORDER BY 1, 2;

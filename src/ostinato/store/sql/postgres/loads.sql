@@ -144,3 +144,19 @@ CROSS JOIN LATERAL (
 ) c
 ORDER BY c.rank, c.ready_at
 LIMIT :most;
+
+-- name: load_gate_keys
+-- Which jobs stand for gates and keys.
+SELECT g.gate, g.key, g.job_id
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (gate, key)
+CROSS JOIN LATERAL (
+    SELECT * FROM gate_key x WHERE x.tenant = :tenant AND x.gate = k.gate AND x.key = k.key OFFSET 0
+) g;
+
+-- name: load_outside_events
+-- Which events of others were received before.
+SELECT o.source, o.event_id
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (source, event_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM outside_event x WHERE x.tenant = :tenant AND x.source = k.source AND x.event_id = k.event_id OFFSET 0
+) o;

@@ -51,6 +51,14 @@ ORDER BY job_id FOR UPDATE;
 -- How jobs stand.
 SELECT job_id, state FROM job WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
 
+-- name: read_task_names
+-- The functions of tasks.
+SELECT k.job_id, k.task_id, t.name
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
+CROSS JOIN LATERAL (
+    SELECT name FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) t;
+
 -- name: read_dependency_outputs
 -- The outcomes of some of what one task depends on.
 SELECT t.task_id, t.state, t.output, t.error
@@ -126,3 +134,7 @@ FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
 CROSS JOIN LATERAL (
     SELECT * FROM dead_letter x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
 ) d;
+
+-- name: prune_gate_key
+-- Remove what belongs to the given jobs.
+DELETE FROM gate_key WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);

@@ -50,13 +50,13 @@ FROM (
     SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
         :rows.1::text[], :rows.2::int8[], :rows.3::text[], :rows.4::bool[], :rows.5::int8[], :rows.6::int8[],
         :rows.7::int8[], :rows.8::int8[], :rows.9::int8[], :rows.10::int8[], :rows.11::int8[], :rows.12::int8[],
-        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[]
+        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[]
     ) AS u (
         job_id, was_seq, state, cascades, deadline_at, finished_at, failure_detected_at, last_seq, total,
-        blocked, active, completed, failed, tolerated, skipped, cancelled
+        blocked, active, completed, failed, tolerated, skipped, cancelled, created_at
     ) OFFSET 0
 ) r
-WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq AND x.created_at = r.created_at
 RETURNING 1;
 
 -- name: advance_job
@@ -65,12 +65,13 @@ UPDATE job AS x SET
     last_seq = r.last_seq, blocked = r.blocked, active = r.active, completed = r.completed
 FROM (
     SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
-        :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::int8[], :rows.5::int8[], :rows.6::int8[]
+        :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::int8[], :rows.5::int8[], :rows.6::int8[],
+        :rows.7::int8[]
     ) AS u (
-        job_id, was_seq, last_seq, blocked, active, completed
+        job_id, was_seq, last_seq, blocked, active, completed, created_at
     ) OFFSET 0
 ) r
-WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq AND x.created_at = r.created_at
 RETURNING 1;
 
 -- name: insert_task
@@ -93,6 +94,29 @@ FROM unnest(
     job_id, task_id, position, name, queue, priority, policy, optional, dependencies, options, input, state,
     attempt, open_dependencies, skipped_by_dependency, started_at, finished_at, ready_at, worker, token,
     max_attempts, timeout_at
+);
+
+-- name: insert_ended_task
+-- Enter tasks of which somebody has told the outcome already.
+INSERT INTO task (
+    tenant, job_id, task_id, position, name, queue, priority, policy, optional, dependencies, options, input,
+    state, attempt, open_dependencies, skipped_by_dependency, started_at, finished_at, ready_at, worker, token,
+    max_attempts, timeout_at, attempt_base, crashes, resuming, output, error
+)
+SELECT
+    :tenant, r.job_id, r.task_id, r.position, r.name, r.queue, r.priority, r.policy, r.optional, r.dependencies,
+    r.options, r.input, r.state, r.attempt, r.open_dependencies, r.skipped_by_dependency, r.started_at,
+    r.finished_at, r.ready_at, r.worker, r.token, r.max_attempts, r.timeout_at, 0, 0, false, r.output,
+    r.error
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::text[], :rows.5::text[], :rows.6::int8[],
+    :rows.7::text[], :rows.8::bool[], :rows.9::int8[], :rows.10::bytea[], :rows.11::bytea[], :rows.12::text[],
+    :rows.13::int8[], :rows.14::int8[], :rows.15::bool[], :rows.16::int8[], :rows.17::int8[], :rows.18::int8[],
+    :rows.19::text[], :rows.20::text[], :rows.21::int8[], :rows.22::int8[], :rows.23::bytea[], :rows.24::bytea[]
+) AS r (
+    job_id, task_id, position, name, queue, priority, policy, optional, dependencies, options, input, state,
+    attempt, open_dependencies, skipped_by_dependency, started_at, finished_at, ready_at, worker, token,
+    max_attempts, timeout_at, output, error
 );
 
 -- name: update_task
@@ -349,3 +373,41 @@ FROM unnest(
     job_id, digest, data
 )
 ON CONFLICT (tenant, job_id, digest) DO NOTHING;
+
+-- name: insert_gate_key
+-- Note which job stands for a gate and a key.
+INSERT INTO gate_key (
+    tenant, gate, key, job_id
+)
+SELECT
+    :tenant, r.gate, r.key, r.job_id
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[]
+) AS r (
+    gate, key, job_id
+);
+
+-- name: delete_gate_key
+-- The next report for this key begins anew.
+DELETE FROM gate_key AS x
+USING (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[]
+    ) AS u (
+        gate, key
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.gate = r.gate AND x.key = r.key;
+
+-- name: insert_outside_event
+-- Record events of others.
+INSERT INTO outside_event (
+    tenant, source, event_id, received_at, data
+)
+SELECT
+    :tenant, r.source, r.event_id, r.received_at, r.data
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::bytea[]
+) AS r (
+    source, event_id, received_at, data
+);

@@ -75,3 +75,15 @@ SELECT rank, ready_at, job_id, task_id FROM ready
 WHERE tenant = :tenant AND queue = :queue AND name = :name
 ORDER BY rank, ready_at, job_id, task_id
 LIMIT :most;
+
+-- name: load_gate_keys
+-- Which jobs stand for gates and keys.
+SELECT g.gate, g.key, g.job_id
+FROM json_each(:keys) k
+CROSS JOIN gate_key g ON g.tenant = :tenant AND g.gate = k.value ->> 0 AND g.key = k.value ->> 1;
+
+-- name: load_outside_events
+-- Which events of others were received before.
+SELECT o.source, o.event_id
+FROM json_each(:keys) k
+CROSS JOIN outside_event o ON o.tenant = :tenant AND o.source = k.value ->> 0 AND o.event_id = k.value ->> 1;

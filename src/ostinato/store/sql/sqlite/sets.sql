@@ -50,6 +50,12 @@ SELECT job_id FROM job WHERE tenant = :tenant AND job_id IN (SELECT value FROM j
 -- How jobs stand.
 SELECT job_id, state FROM job WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
 
+-- name: read_task_names
+-- The functions of tasks.
+SELECT t.job_id, t.task_id, t.name
+FROM json_each(:keys) k
+CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.value ->> 0 AND t.task_id = k.value ->> 1;
+
 -- name: read_dependency_outputs
 -- The outcomes of some of what one task depends on.
 SELECT t.task_id, t.state, t.output, t.error
@@ -104,3 +110,7 @@ CROSS JOIN task t ON t.tenant = d.tenant AND t.job_id = d.job_id AND t.task_id =
 SELECT d.job_id, d.task_id
 FROM json_each(:keys) k
 CROSS JOIN dead_letter d ON d.tenant = :tenant AND d.job_id = k.value ->> 0 AND d.task_id = k.value ->> 1;
+
+-- name: prune_gate_key
+-- Remove what belongs to the given jobs.
+DELETE FROM gate_key WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));

@@ -28,13 +28,13 @@ UPDATE job SET
     state = ?4, cascades = ?5, deadline_at = ?6, finished_at = ?7, failure_detected_at = ?8, last_seq = ?9,
     total = ?10, blocked = ?11, active = ?12, completed = ?13, failed = ?14, tolerated = ?15, skipped = ?16,
     cancelled = ?17
-WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3;
+WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3 AND created_at = ?18;
 
 -- name: advance_job
 -- The same for the most common change: tasks have moved on, none has ended otherwise than completed.
 UPDATE job SET
     last_seq = ?4, blocked = ?5, active = ?6, completed = ?7
-WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3;
+WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3 AND created_at = ?8;
 
 -- name: insert_task
 -- Enter tasks.
@@ -46,6 +46,18 @@ INSERT INTO task (
 VALUES (
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, 0,
     0, 0
+);
+
+-- name: insert_ended_task
+-- Enter tasks of which somebody has told the outcome already.
+INSERT INTO task (
+    tenant, job_id, task_id, position, name, queue, priority, policy, optional, dependencies, options, input,
+    state, attempt, open_dependencies, skipped_by_dependency, started_at, finished_at, ready_at, worker, token,
+    max_attempts, timeout_at, attempt_base, crashes, resuming, output, error
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, 0,
+    0, 0, ?24, ?25
 );
 
 -- name: update_task
@@ -187,3 +199,26 @@ VALUES (
     ?1, ?2, ?3, ?4
 )
 ON CONFLICT (tenant, job_id, digest) DO NOTHING;
+
+-- name: insert_gate_key
+-- Note which job stands for a gate and a key.
+INSERT INTO gate_key (
+    tenant, gate, key, job_id
+)
+VALUES (
+    ?1, ?2, ?3, ?4
+);
+
+-- name: delete_gate_key
+-- The next report for this key begins anew.
+DELETE FROM gate_key
+WHERE tenant = ?1 AND gate = ?2 AND key = ?3;
+
+-- name: insert_outside_event
+-- Record events of others.
+INSERT INTO outside_event (
+    tenant, source, event_id, received_at, data
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5
+);

@@ -46,6 +46,6 @@ CREATE TABLE definition_tags (
 
 -- The jobs of a name that went wrong, by how. Jobs that end well never enter it.
 CREATE INDEX job_name_state ON job (tenant, name, state, created_at, job_id)
-WHERE state IN ('failed', 'cancelled', 'timed_out');
+WHERE state = 'failed' OR state = 'cancelled' OR state = 'timed_out';
 
 SELECT ostinato_raise_wall();

@@ -1,0 +1,55 @@
+"""What the audit log knows of: for each way to change something, the action that is recorded, or why none is.
+
+A route that may change something and is in neither list fails a test, and so does one that does not record its action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+ROUTES: Final[Mapping[str, str]] = {
+    "POST /v1/jobs": "jobs.submit",
+    "POST /v1/jobs/{jobId}/tasks": "jobs.addTasks",
+    "POST /v1/jobs/{jobId}/resume": "jobs.resume",
+    "POST /v1/jobs/{jobId}/cancel": "jobs.cancel",
+    "POST /v1/jobs/{jobId}/signals/{name}": "jobs.signal",
+    "POST /v1/jobs/{jobId}/status": "jobs.publishStatus",
+    "POST /v1/jobs/{jobId}/tasks/{taskId}/retry": "tasks.retry",
+    "POST /v1/jobs/{jobId}/tasks/{taskId}/skip": "tasks.skip",
+    "POST /v1/dead-letters/redrive": "deadLetters.redrive",
+    "POST /v1/work/register": "workers.register",
+    "POST /v1/work/leave": "workers.leave",
+}
+
+MUTATIONS: Final[Mapping[str, str]] = {
+    "submit": "jobs.submit",
+    "submitMany": "jobs.submit",
+    "addTasks": "jobs.addTasks",
+    "resume": "jobs.resume",
+    "cancel": "jobs.cancel",
+    "signal": "jobs.signal",
+    "publishStatus": "jobs.publishStatus",
+    "retry": "tasks.retry",
+    "skip": "tasks.skip",
+    "redrive": "deadLetters.redrive",
+}
+
+_READS = "it only reads, by POST because of its body"
+_EVENT = "it is in the events of the job under the worker's name, and the log says which key registered that worker"
+
+NOT_RECORDED: Final[Mapping[str, str]] = {
+    "POST /graphql": "its mutations are, one by one",
+    "POST /v1/plans": _READS,
+    "POST /v1/work/steps": _READS,
+    "POST /v1/work/outputs": _READS,
+    "POST /v1/work/payload": _READS,
+    "POST /v1/work/heartbeat": "a worker stays as it is",
+    "POST /v1/work/claim": _EVENT,
+    "POST /v1/work/complete": _EVENT,
+    "POST /v1/work/fail": _EVENT,
+    "POST /v1/work/release": _EVENT,
+    "POST /v1/work/suspend": _EVENT,
+    "POST /v1/work/step": _EVENT,
+    "POST /v1/work/add-tasks": _EVENT,
+}

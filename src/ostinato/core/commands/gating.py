@@ -1,0 +1,254 @@
+"""Gates: members report for a key, and when everybody has, what the gate triggers is queued in the same transaction.
+
+The job of a gate and a key has an external task for each member, `$open` that depends on all of them, and perhaps
+`$deadline`, which waits for its time beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from ostinato import errors
+from ostinato.core import codec, events, ledger, needs, rows, states
+from ostinato.core.commands import consequences, producing
+
+OPEN: Final = "$open"
+DEADLINE: Final = "$deadline"
+OPENED: Final = "opened"
+"""The step of `$open` that says when the gate opened, and by whom."""
+
+RETENTION: Final = 7 * 86_400.0
+"""How many seconds a gate remembers a key after all is done, if it does not say."""
+
+Outcome = Literal["arrived", "failed", "duplicate", "late"]
+
+
+class Arrived(msgspec.Struct, frozen=True, rename="camel"):
+    """What became of a report. `opened` says that this very one has opened the gate."""
+
+    job_id: str
+    outcome: Outcome
+    opened: bool
+    state: str
+    """How the job of the gate stands now."""
+
+
+class Frozen(msgspec.Struct, frozen=True, rename="camel"):
+    job_id: str
+    created: bool
+
+
+class Arrive(msgspec.Struct, gc=False):
+    """A member reports for a key. The first to do so creates the job, unless `create` is None."""
+
+    gate: str
+    key: str
+    member: str
+    record: bytes
+    """What is kept of the report, as JSON."""
+    create: Callable[[], producing.Submit] | None
+    """Makes the job. It may be large, and is there already for all but the first report."""
+    success: bool = True
+    on_failure: Literal["fail", "wait", "partial"] = "wait"
+    when_late: producing.Submit | None = None
+    """What a report triggers that comes when the gate is open without it."""
+
+    def needs(self, wanted: needs.Needs) -> None:
+        _want(wanted, self.gate, self.key, self.member)
+        if self.when_late is not None:
+            self.when_late.needs(wanted)
+        if not self.success and self.on_failure == "fail":
+            wanted.whole_gates.add((self.gate, self.key))
+
+    def apply(self, book: ledger.Ledger) -> Arrived:
+        job_id = book.gate_jobs.get((self.gate, self.key))
+        if job_id is None:
+            job_id = self._begin(book)
+        job = book.jobs[job_id]
+        member = book.tasks.get((job_id, self.member))
+        if member is None:
+            raise errors.UnknownMember(
+                f"{self.member!r} is not among the members that gate {self.gate!r} expects for key {self.key!r}",
+                field="member",
+            )
+        if member.state in (states.COMPLETED, states.FAILED):
+            return Arrived(job_id, "duplicate", False, job.state)
+        if member.state != states.WAITING:
+            return self._late(book, job)
+        if not self.success:
+            return self._failed(book, job, member)
+        return Arrived(job_id, "arrived", self._take(book, job, member), job.state)
+
+    def _take(self, book: ledger.Ledger, job: rows.Job, member: rows.Task) -> bool:
+        before = book.tasks[(job.job_id, OPEN)].state
+        consequences.complete(book, member, self.record)
+        return _opened(book, job, before, self.gate, self.key, self.member)
+
+    def _begin(self, book: ledger.Ledger) -> str:
+        if self.create is None:
+            raise errors.GateNotFrozen(
+                f"nobody has said yet who is expected at gate {self.gate!r} for key {self.key!r}: freeze its members "
+                "first"
+            )
+        return _begin(book, self.gate, self.key, self.create())
+
+    def _failed(self, book: ledger.Ledger, job: rows.Job, member: rows.Task) -> Arrived:
+        told = codec.encode_own({"gate": self.gate, "key": self.key, "member": self.member})
+        data = told[:-1] + b',"record":' + self.record + b"}"
+        book.emit(job, events.GATE_ARRIVAL_FAILED, member, data)
+        if self.on_failure == "partial":  # it counts as a report, though not as a success
+            return Arrived(job.job_id, "failed", self._take(book, job, member), job.state)
+        if self.on_failure == "fail":
+            failure = consequences.make_failure("ArrivalFailed", f"{self.member} has reported that it did not succeed")
+            consequences.fail_for_good(book, member, failure)
+            if job.state == states.RUNNING:
+                consequences.cancel_open_tasks(book, job, consequences.event_data(reason=failure.message))
+                book.settle(job)
+        return Arrived(job.job_id, "failed", False, job.state)
+
+    def _late(self, book: ledger.Ledger, job: rows.Job) -> Arrived:
+        told = codec.encode_own({"gate": self.gate, "key": self.key, "member": self.member})
+        book.emit(job, events.GATE_ARRIVAL_LATE, data=told[:-1] + b',"record":' + self.record + b"}")
+        if self.when_late is not None:
+            self.when_late.apply(book)
+        return Arrived(job.job_id, "late", False, job.state)
+
+
+class Freeze(msgspec.Struct, gc=False):
+    """Say who is expected at a gate for a key. With nobody, it opens at once."""
+
+    gate: str
+    key: str
+    members: Sequence[str]
+    create: producing.Submit
+
+    def needs(self, wanted: needs.Needs) -> None:
+        _want(wanted, self.gate, self.key)
+        wanted.whole_gates.add((self.gate, self.key))
+
+    def apply(self, book: ledger.Ledger) -> Frozen:
+        job_id = book.gate_jobs.get((self.gate, self.key))
+        if job_id is None:
+            job_id = _begin(book, self.gate, self.key, self.create)
+            if not self.members:
+                _opened(book, book.jobs[job_id], states.BLOCKED, self.gate, self.key, None)
+            return Frozen(job_id, True)
+        expected = {task.task_id for task in book.tasks_of(job_id) if ledger.is_external(task)}
+        if expected != set(self.members):
+            raise errors.GateFrozen(
+                f"the members of gate {self.gate!r} for key {self.key!r} are already set, and are others: "
+                "reset the key to begin anew"
+            )
+        return Frozen(job_id, False)
+
+
+class OpenGate(msgspec.Struct, gc=False):
+    """Open a gate without those who are missing. Answers who they are."""
+
+    gate: str
+    key: str
+    by: str
+    reason: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        _want(wanted, self.gate, self.key)
+        wanted.whole_gates.add((self.gate, self.key))
+
+    def apply(self, book: ledger.Ledger) -> list[str]:
+        job = _gate_job(book, self.gate, self.key)
+        opening = book.tasks[(job.job_id, OPEN)]
+        if opening.state != states.BLOCKED or job.state != states.RUNNING:
+            how = "open already" if job.state in (states.RUNNING, states.COMPLETED) else f"closed ({job.state})"
+            raise errors.NotPossible(f"gate {self.gate!r} is {how} for key {self.key!r}", jobId=job.job_id)
+        missing = [task for task in book.tasks_of(job.job_id) if _is_missing(task)]
+        data = consequences.event_data(reason=self.reason or "opened without it", actor=self.by)
+        for task in missing:
+            book.move(task, states.SKIPPED, events.TASK_SKIPPED, data)
+        consequences.reopen_descendants(book, missing)
+        names = [task.task_id for task in missing]
+        _opened(book, job, states.BLOCKED, self.gate, self.key, self.by, reason=self.reason, missing=names)
+        return names
+
+
+class ExpireGate(msgspec.Struct, gc=False):
+    """The time for reporting is over. Whoever is still missing has missed it."""
+
+    gate: str
+    key: str
+
+    def needs(self, wanted: needs.Needs) -> None:
+        _want(wanted, self.gate, self.key)
+        wanted.whole_gates.add((self.gate, self.key))
+
+    def apply(self, book: ledger.Ledger) -> bool:
+        job = _gate_job(book, self.gate, self.key)
+        if job.state != states.RUNNING or book.tasks[(job.job_id, OPEN)].state != states.BLOCKED:
+            return False
+        consequences.cancel_open_tasks(book, job, consequences.event_data(reason="deadline"))
+        book.end_job(job, states.TIMED_OUT)
+        return True
+
+
+class ResetGate(msgspec.Struct, gc=False):
+    """Forget what was reported for a key: the next report begins anew. The job stays, as history."""
+
+    gate: str
+    key: str
+    actor: str | None = None
+    reason: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        _want(wanted, self.gate, self.key)
+        wanted.whole_gates.add((self.gate, self.key))
+
+    def apply(self, book: ledger.Ledger) -> str:
+        job = _gate_job(book, self.gate, self.key)
+        if job.state == states.RUNNING:
+            consequences.cancel_open_tasks(book, job, consequences.event_data(reason="gate reset"))
+            book.end_job(job, states.CANCELLED, reason="gate reset", actor=self.actor)
+        data = consequences.event_data(gate=self.gate, key=self.key, actor=self.actor, reason=self.reason)
+        book.emit(job, events.GATE_RESET, data=data)
+        book.dropped_gates.append((self.gate, self.key))
+        del book.gate_jobs[(self.gate, self.key)]
+        return job.job_id
+
+
+def _want(wanted: needs.Needs, gate: str, key: str, *members: str) -> None:
+    wanted.gate_keys.setdefault((gate, key), {OPEN, DEADLINE}).update(members)
+
+
+def _gate_job(book: ledger.Ledger, gate: str, key: str) -> rows.Job:
+    job_id = book.gate_jobs.get((gate, key))
+    if job_id is None:
+        raise errors.GateKeyNotFound(f"nobody has reported to gate {gate!r} for key {key!r}")
+    return book.jobs[job_id]
+
+
+def _begin(book: ledger.Ledger, gate: str, key: str, create: producing.Submit) -> str:
+    create.apply(book)
+    book.gate_jobs[(gate, key)] = create.job_id
+    book.new_gates.append((gate, key, create.job_id))
+    return create.job_id
+
+
+def _is_missing(task: rows.Task) -> bool:
+    return task.state == states.WAITING and ledger.is_external(task)
+
+
+def _opened(
+    book: ledger.Ledger, job: rows.Job, before: str, gate: str, key: str, by: str | None, **more: object
+) -> bool:
+    """Whether the gate has just opened. If so, say it, note it for what follows, and let the deadline be."""
+    opening = book.tasks[(job.job_id, OPEN)]
+    if before != states.BLOCKED or opening.state == states.BLOCKED:
+        return False
+    told = {"gate": gate, "key": key, "by": by} | more
+    book.emit(job, events.GATE_OPENED, data=consequences.event_data(**told))
+    book.record_step(opening, OPENED, codec.encode_own({"at": book.now, "by": by}))
+    deadline = book.tasks.get((job.job_id, DEADLINE))
+    if deadline is not None and deadline.state in (states.WAITING, states.PENDING):
+        book.move(deadline, states.SKIPPED, events.TASK_SKIPPED, consequences.event_data(reason="the gate is open"))
+    return True

@@ -1,0 +1,114 @@
+"""What follows from events by the rules of the tenant: jobs that are entered in the transaction that records the event.
+
+The queue of the engine is the outbox: such a job has one task for each target, which is tried until it succeeds, or
+ends among the dead letters.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final, Literal, cast
+
+import msgspec
+
+from ostinato.core import codec, graph, ledger, moments, needs, rulebook
+from ostinato.core.commands import producing
+
+FIRE: Final = "ostinato.fire"
+RULE: Final = "rule:"
+_SPACE: Final = uuid.UUID("6b0a3c9e-6f0e-5d7c-9d1e-3f5d0a7e9c11")
+
+
+class Observe(msgspec.Struct, gc=False):
+    """Record an event of somebody else, unless it was recorded before."""
+
+    source: str
+    event_id: str
+    data: bytes
+    """The whole event as JSON, in the shape that patterns see."""
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.outside_events.add((self.source, self.event_id))
+
+    def apply(self, book: ledger.Ledger) -> Literal["recorded", "duplicate"]:
+        key = (self.source, self.event_id)
+        if key in book.outside_events:
+            return "duplicate"
+        book.outside_events.add(key)
+        book.new_outside_events.append((*key, book.now, self.data))
+        return "recorded"
+
+
+def react(book: ledger.Ledger, rules: rulebook.RuleBook) -> None:
+    """Enter what the rules want done about the events of this transaction."""
+    for source, event_id, received_at, data in book.new_outside_events:
+        _follow(book, rules, codec.decode(data), f"{source}/{event_id}/{received_at}")
+    for heard in book.heard:
+        trace = book.jobs[heard.job_id].trace_parent
+        about = f"{heard.job_id}/{heard.seq}"
+        _follow(book, rules, _own_event(book, heard), about, _depth(book, heard), trace)
+    book.heard = []
+
+
+def _follow(
+    book: ledger.Ledger,
+    rules: rulebook.RuleBook,
+    event: Mapping[str, Any],
+    about: str,
+    depth: int = 0,
+    trace_parent: str | None = None,
+) -> None:
+    for rule in rules.matching(event):
+        job_id = str(uuid.uuid5(_SPACE, f"{book.tenant}/{about}/{rule.name}"))
+        _submission(rule, event, job_id, depth, trace_parent).apply(book)
+
+
+def _submission(
+    rule: rulebook.Rule, event: Mapping[str, Any], job_id: str, depth: int, trace_parent: str | None
+) -> producing.Submit:
+    """The job that does what a rule wants done."""
+    detail: Any = event.get("detail")
+    correlation: Any = cast("dict[str, Any]", detail).get("correlationId") if isinstance(detail, dict) else None
+    tasks: list[graph.TaskSpec] = []
+    inputs: list[bytes] = []
+    for number, target in enumerate(rule.targets, 1):
+        given = {"about": {"rule": rule.name, "depth": depth}, "target": target, "data": event}
+        tasks.append(graph.TaskSpec(f"target-{number}", FIRE, queue=graph.SYSTEM_QUEUE))
+        inputs.append(codec.encode_own(given))
+    spec = graph.JobSpec(
+        tasks,
+        name=f"{RULE}{rule.name}",
+        correlation_id=correlation if graph.is_id(correlation) else None,
+        tags={"rule": rule.name},
+    )
+    return producing.Submit(job_id, spec, inputs, trace_parent=trace_parent)
+
+
+def _depth(book: ledger.Ledger, heard: ledger.Heard) -> int:
+    found = codec.decode(book.jobs[heard.job_id].tags).get(rulebook.DEPTH_TAG)
+    return int(found) if isinstance(found, str) and found.isdigit() else 0
+
+
+def _own_event(book: ledger.Ledger, heard: ledger.Heard) -> dict[str, Any]:
+    job = book.jobs[heard.job_id]
+    detail: dict[str, Any] = {
+        "jobId": job.job_id,
+        "jobName": job.name,
+        "seq": heard.seq,
+        "correlationId": job.correlation_id,
+        "requestId": job.request_id,
+        "tags": codec.decode(job.tags),
+    }
+    if heard.task_id is not None:
+        detail |= {"taskId": heard.task_id, "name": heard.name, "attempt": heard.attempt}
+    told: Any = codec.decode(heard.data)
+    return {
+        "version": "0",
+        "id": f"{job.job_id}:{heard.seq}",
+        "source": rulebook.SOURCE,
+        "account": book.tenant,
+        "time": moments.text(book.now),
+        "detail-type": heard.kind,
+        "detail": detail | {name: value for name, value in told.items() if name not in detail},
+    }

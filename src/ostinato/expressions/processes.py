@@ -1,0 +1,129 @@
+"""The processes that evaluate expressions: a few, started when they are needed and kept."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from ostinato import errors
+from ostinato.core import codec
+
+MOST = 2
+"""So that one user's runaway expressions do not stop those of others, nor take all cores."""
+GRACE = 0.5
+"""Seconds beyond the bound of an evaluation: the process should have ended by itself, and has not."""
+STARTING = 30.0
+_LENGTH = struct.Struct(">I")
+_KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+"""What a Python needs of the environment. The rest, where secrets are, is not for expressions."""
+
+
+class Ended(Exception):
+    """The process ended before it answered: the evaluation took too long, or too much memory."""
+
+
+class Process:
+    def __init__(self) -> None:
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        child = str(Path(__file__).with_name("child.py"))
+        pipe = subprocess.PIPE
+        try:
+            # -P: what lies beside that file has names of the standard library.
+            self._popen = subprocess.Popen(
+                [sys.executable, "-P", child], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment
+            )
+        except OSError:
+            raise errors.OstinatoError("no process could be started to evaluate the expression") from None
+        try:
+            self.ask({"texts": [], "data": "null", "now": None, "seconds": 0.0, "bytes": 0}, STARTING)
+        except Ended:
+            raise errors.OstinatoError("the process that evaluates expressions does not start") from None
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Its answer; Ended if there is none within `seconds`, and the process is gone then."""
+        body = codec.encode_own(request)
+        timer = threading.Timer(seconds, self._popen.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            incoming, outgoing = cast("BinaryIO", self._popen.stdin), cast("BinaryIO", self._popen.stdout)
+            incoming.write(_LENGTH.pack(len(body)) + body)
+            incoming.flush()
+            (length,) = _LENGTH.unpack(outgoing.read(_LENGTH.size))
+            answer = outgoing.read(length)
+            if len(answer) < length:
+                raise EOFError
+        except (OSError, EOFError, struct.error):
+            self.end()
+            raise Ended from None
+        finally:
+            timer.cancel()
+        return codec.decode(answer)
+
+    def end(self) -> None:
+        self._popen.kill()
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            with contextlib.suppress(OSError):  # what was not sent yet is of no use any more
+                cast("BinaryIO", pipe).close()
+        self._popen.wait()
+
+
+class Processes:
+    """Lends a process to one thread at a time."""
+
+    def __init__(self) -> None:
+        self._free = threading.BoundedSemaphore(MOST)
+        self._idle: list[Process] = []
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        with self._free:
+            process = self._take()
+            answer = process.ask(request, seconds + GRACE)
+            self._idle.append(process)
+            return answer
+
+    def _take(self) -> Process:
+        while True:
+            try:
+                process = self._idle.pop()
+            except IndexError:
+                return Process()
+            if process.alive:
+                return process
+            process.end()  # somebody killed it since; that is not the fault of this expression
+
+    def end(self) -> None:
+        while self._idle:
+            self._idle.pop().end()
+
+
+_processes = Processes()
+
+
+def _start_afresh() -> None:
+    global _processes
+    _processes = Processes()  # those of the parent are not ours to talk to
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_afresh)
+atexit.register(lambda: _processes.end())
+
+
+def ask(request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    return _processes.ask(request, seconds)

@@ -1,0 +1,43 @@
+"""Templates: any JSON in which a string `{% … %}` stands for the value of an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from ostinato.expressions import language
+
+OPEN, CLOSE = "{%", "%}"
+
+
+def check(template: Any, field: str) -> None:
+    """Raises InvalidInput for the first expression that is not valid, with its path as the field."""
+    _map(template, field, lambda expression: None)
+
+
+def render(template: Any, data: Any, field: str, now: float | None = None, *, timeout: float = language.SECONDS) -> Any:
+    """The template with every expression replaced by its value over `data`; `field` is what errors call it.
+
+    All of it has `timeout` seconds: in an event loop, call it with `threads.run`.
+    """
+    found: list[language.Expression] = []
+    _map(template, field, found.append)
+    if not found:
+        return template
+    values = iter(language.evaluate(found, data, timeout=timeout, now=now))
+    return _map(template, field, lambda expression: next(values))
+
+
+def _map(value: Any, path: str, change: Callable[[language.Expression], Any]) -> Any:
+    """The value with its expressions changed, in the order in which they stand."""
+    if isinstance(value, str):
+        stripped = value.strip()
+        if stripped.startswith(OPEN) and stripped.endswith(CLOSE) and len(stripped) >= len(OPEN + CLOSE):
+            return change(language.compile(stripped[2:-2].strip(), path))
+        return value
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {key: _map(item, f"{path}.{key}" if path else key, change) for key, item in items}
+    if isinstance(value, list):
+        return [_map(item, f"{path}[{index}]", change) for index, item in enumerate(cast("list[Any]", value))]
+    return value

@@ -1,0 +1,107 @@
+"""Events of others on their way in: in the shape of EventBridge or of CloudEvents, one or many, each recorded once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+import msgspec
+import uuid_utils
+
+from ostinato import errors
+from ostinato.core import codec, commands, documents, moments, rulebook
+from ostinato.reactions import definitions
+
+MOST_EVENTS = 500
+LONGEST_EVENT = 256 * 1024
+LONGEST_ID = 255
+
+
+class Received(msgspec.Struct, frozen=True, rename="camel"):
+    """What became of one event."""
+
+    id: str
+    source: str
+    outcome: Literal["recorded", "duplicate"]
+
+
+async def post(app: definitions.Application, given: Any) -> list[Received]:
+    """Record events. All of them are checked before any is, so that a bad one changes nothing."""
+    items = cast("list[Any]", given) if isinstance(given, list) else [given]
+    if not 1 <= len(items) <= MOST_EVENTS:
+        raise errors.InvalidInput(f"send 1 to {MOST_EVENTS} events at a time, not {len(items):,}", field="events")
+    running = app.engine
+    now = moments.text(running.db.now())
+    batch = [read(item, running.tenant, now, f"events[{index}]") for index, item in enumerate(items)]
+    observed = [commands.Observe(event["source"], event["id"], codec.encode(event)) for event in batch]
+    outcomes = await asyncio.gather(*[running.execute(command) for command in observed])
+    return [Received(e["id"], e["source"], outcome) for e, outcome in zip(batch, outcomes, strict=True)]
+
+
+def read(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
+    """An event in the shape that patterns see, whatever shape it came in."""
+    event = documents.as_object(given, field)
+    if len(codec.encode(event)) > LONGEST_EVENT:
+        raise errors.InvalidInput(f"{field} is longer than {LONGEST_EVENT // 1024} KiB", field=field)
+    made = _from_cloud_event(event, field) if "specversion" in event else _from_event_bridge(event, field)
+    if made["source"] == rulebook.SOURCE:
+        raise errors.InvalidInput(
+            f"{field}.source {rulebook.SOURCE!r} is that of the engine's own events: use another",
+            field=f"{field}.source",
+        )
+    return {"version": "0", "time": now} | made | {"account": tenant}
+
+
+def _from_event_bridge(event: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """As EventBridge delivers them, or as `PutEvents` takes them: `Source`, `DetailType`, `Detail` as a text."""
+    if "Source" in event:
+        event = _from_entry(event, field)
+    detail = event.get("detail", {})
+    if not isinstance(detail, dict):
+        raise errors.InvalidInput(f"{field}.detail must be an object", field=f"{field}.detail")
+    return {
+        **event,
+        "id": _text(event, "id", field, default=str(uuid_utils.uuid7())),
+        "source": _text(event, "source", field),
+        "detail-type": _text(event, "detail-type", field),
+        "detail": detail,
+    }
+
+
+def _from_entry(entry: Mapping[str, Any], field: str) -> dict[str, Any]:
+    names = {"Source": "source", "DetailType": "detail-type", "Time": "time", "Resources": "resources", "Id": "id"}
+    made = {small: entry[large] for large, small in names.items() if large in entry}
+    detail = entry.get("Detail", "{}")
+    try:
+        made["detail"] = codec.parse(detail, f"{field}.Detail") if isinstance(detail, str) else detail
+    except errors.InvalidInput as error:
+        raise errors.InvalidInput(f"{field}.Detail is not JSON: {error.message}", field=f"{field}.Detail") from None
+    return made
+
+
+def _from_cloud_event(event: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """The type becomes the detail-type, the data the detail; everything else is under `cloudevent`."""
+    if event["specversion"] != "1.0":
+        raise errors.InvalidInput(f"{field}.specversion must be '1.0'", field=f"{field}.specversion")
+    if "data_base64" in event:
+        raise errors.InvalidInput(
+            f"{field}.data_base64 cannot be matched: send data as JSON", field=f"{field}.data_base64"
+        )
+    data = event.get("data", {})
+    made: dict[str, Any] = {
+        "id": _text(event, "id", field),
+        "source": _text(event, "source", field),
+        "detail-type": _text(event, "type", field),
+        "detail": data if isinstance(data, dict) else {"data": data},
+        "cloudevent": {name: value for name, value in event.items() if name != "data"},
+    }
+    if "time" in event:
+        made["time"] = _text(event, "time", field)
+    return made
+
+
+def _text(event: Mapping[str, Any], name: str, field: str, default: str | None = None) -> str:
+    value = event.get(name, default)
+    documents.check_text(value, f"{field}.{name}", LONGEST_ID)
+    return value  # pyright: ignore[reportReturnType]

@@ -1,0 +1,196 @@
+"""The engine's own functions: opening a gate, the end of its time, and doing what a target says.
+
+They are tried again like any other function, so each of them may run more than once; what it does is the same once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from ostinato import errors, expressions, functions, outgoing, secrets, threads, tracing
+from ostinato.context import Context
+from ostinato.core import codec, commands, graph, moments, rulebook
+from ostinato.core.commands import gating, reacting
+from ostinato.core.retry import Retry
+from ostinato.engine import engine
+from ostinato.gates import aggregate, definition, instance, records
+from ostinato.reactions import gates
+
+DEEPEST = 16
+"""So many rules and gates may follow from one another; more are taken for a circle."""
+RETRY = Retry(max_attempts=8, base_delay=1.0, multiplier=3.0, max_delay=600.0, jitter=0.2)
+TIMEOUT = 60.0
+
+
+class About(msgspec.Struct):
+    """On whose behalf a target is fired."""
+
+    depth: int = 0
+    rule: str | None = None
+    gate: str | None = None
+
+
+class OwnFunctions:
+    def __init__(self, running: engine.Engine, calls: outgoing.Caller) -> None:
+        self.engine = running
+        self._calls = calls
+        self._gates = gates.Gates(self)
+
+    async def note(self, actor: str | None, action: str, target: str = "", /, **details: Any) -> None:
+        """What rules and gates do is in the history of their jobs."""
+
+    # --- gates ------------------------------------------------------------------------------------------------------
+
+    async def open(self, ctx: Context, opening: dict[str, Any]) -> dict[str, Any]:
+        """What all the members have reported comes to. It is what the targets of the gate are given."""
+        said = msgspec.convert(opening, instance.Opening)
+        gate = (await self._gates.shelf.get(said.gate, said.version)).value
+        if said.members is not None:
+            gate = definition.freeze(gate, said.members)
+        if said.late is not None:
+            reported = {said.late.member: said.late}
+            mark: dict[str, Any] = {"at": None, "by": said.late.member}
+        else:
+            outputs = await ctx.dependency_outputs.load()
+            reported = {name: records.read(output) for name, output in outputs.items() if output is not None}
+            steps = await self.engine.store.steps(self.engine.tenant, ctx.job_id, gating.OPEN)
+            marks = [codec.decode(output) for name, output, _ in steps if name == gating.OPENED]
+            mark = marks[0] if marks else {}
+        ids = records.correlation_ids(reported[name] for name in gate.expected if name in reported)
+        opened_at = mark.get("at")
+        return {
+            "gate": gate.name,
+            "key": said.key,
+            "late": said.late is not None,
+            "members": msgspec.to_builtins(reported),
+            "aggregate": await threads.run(lambda: aggregate.aggregate(gate, reported, _evaluate)),
+            "correlationId": ids[0] if ids else None,
+            "correlationIds": ids,
+            "openedAt": None if opened_at is None else moments.text(opened_at),
+            "openedBy": mark.get("by"),
+        }
+
+    async def deadline(self, ctx: Context, gate: str, key: str, then: str) -> bool:
+        """The time for reporting is over: open the gate with what there is, or close it."""
+        with contextlib.suppress(errors.NotPossible, errors.GateKeyNotFound):  # it has opened meanwhile, or begun anew
+            if then == "partial":
+                await self.engine.execute(commands.OpenGate(gate, key, "deadline", "the deadline has passed"))
+            else:
+                await self.engine.execute(commands.ExpireGate(gate, key))
+            return True
+        return False
+
+    # --- targets ----------------------------------------------------------------------------------------------------
+
+    async def fire(
+        self, ctx: Context, about: dict[str, Any], target: dict[str, Any], data: dict[str, Any] | None = None
+    ) -> Any:
+        """Do what a target says, with the event of a rule, or with what a gate has come to."""
+        whose = msgspec.convert(about, About)
+        if whose.depth >= DEEPEST:
+            raise errors.TerminalError(
+                f"{DEEPEST} rules and gates have led to this one: they seem to follow each other in a circle"
+            )
+        about_it: dict[str, Any] = (await ctx.dependency_outputs.load())[gating.OPEN] if data is None else data
+        [(kind, template)] = target.items()
+        now = self.engine.db.now() / 1e6
+        filled = await threads.run(lambda: expressions.render(template, about_it, kind, now))
+        match kind:
+            case "job":
+                return await self._start_job(ctx, whose, filled, about_it)
+            case "gate":
+                return await self._report(whose, filled, about_it)
+            case "signal":
+                return await self._signal(ctx, filled)
+            case "webhook":
+                return await self._call(ctx, filled, about_it)
+            case "index":
+                return await self._index(filled)
+            case _:
+                raise errors.TerminalError(f"{kind!r} is no target")
+
+    async def _start_job(self, ctx: Context, whose: About, document: Any, data: Mapping[str, Any]) -> Any:
+        made: dict[str, Any] = {"idempotencyKey": ctx.idempotency_key, "correlationId": _correlation_id(data)}
+        made |= {name: value for name, value in document.items() if value is not None}
+        made["tags"] = made.get("tags", {}) | {rulebook.DEPTH_TAG: str(whose.depth + 1)}
+        by = f"rule:{whose.rule}" if whose.rule is not None else f"gate:{whose.gate}"
+        command = await self.engine.prepare_job(made, by)
+        with tracing.submission(self.engine.tracer, self.engine.tenant, command):
+            answer = await self.engine.execute(command)
+        return {"jobId": answer.job_id, "created": answer.created}
+
+    async def _report(self, whose: About, filled: Any, data: Mapping[str, Any]) -> Any:
+        answer = await self._gates.gate(filled["name"]).arrive(
+            _as_key(filled["key"]),
+            filled["member"],
+            filled.get("data"),
+            status=filled.get("status"),
+            correlation_id=filled.get("correlationId") or _correlation_id(data),
+            depth=whose.depth + 1,
+        )
+        return msgspec.to_builtins(answer)
+
+    async def _signal(self, ctx: Context, filled: Any) -> Any:
+        payload = codec.encode(filled.get("payload"), "the payload of the signal", self.engine.max_payload_bytes)
+        command = commands.SendSignal(filled["jobId"], filled["name"], ctx.idempotency_key, payload)
+        return {"jobId": filled["jobId"], "woken": await self.engine.execute(command)}
+
+    async def _call(self, ctx: Context, filled: Any, data: Mapping[str, Any]) -> Any:
+        if not self.engine.options.webhooks:
+            raise errors.TerminalError(
+                "webhooks are off here: start this process with EngineOptions(webhooks=True), or --webhooks"
+            )
+        body = codec.encode(filled.get("body", data), "the body of the call", self.engine.max_payload_bytes)
+        secret = filled.get("secret")
+        answer = await self._calls.post(
+            filled["url"],
+            body,
+            headers={name: await self._secret(value) for name, value in filled.get("headers", {}).items()},
+            secret=None if secret is None else await self._secret(secret),
+            idempotency_key=ctx.idempotency_key,
+        )
+        return {"status": answer.status}
+
+    async def _secret(self, value: str) -> str:
+        """A secret of the tenant: `secret://NAME` stands for the one that is called `TENANT.NAME` here."""
+        if not value.startswith(secrets.PREFIX):
+            return value
+        name = value.removeprefix(secrets.PREFIX)
+        source = self.engine.secret_source
+        reference = f"{secrets.PREFIX}{self.engine.tenant}.{name}"
+        return await secrets.resolve(reference, source, secrets.Redactor())
+
+    async def _index(self, filled: Any) -> Any:
+        raise errors.TerminalError("this engine keeps no index of executions")
+
+
+def make(running: engine.Engine) -> dict[str, functions.Function]:
+    """The functions for one engine."""
+    own = OwnFunctions(running, outgoing.Caller(outgoing.CallOptions(allow=running.options.webhook_networks)))
+    code = {
+        instance.OPEN: own.open,
+        instance.DEADLINE: own.deadline,
+        reacting.FIRE: own.fire,
+    }
+    return {name: functions.Function(name, run, retry=RETRY, timeout=TIMEOUT) for name, run in code.items()}
+
+
+def _evaluate(expression: str, data: Any) -> Any:
+    return expressions.compile(expression, "aggregate").evaluate(data)
+
+
+def _correlation_id(data: Mapping[str, Any]) -> str | None:
+    """Of what a gate has come to, or of the job that a rule has heard of."""
+    detail: Any = data.get("detail")
+    found: Any = data.get("correlationId")
+    if found is None and isinstance(detail, dict):
+        found = cast("dict[str, Any]", detail).get("correlationId")
+    return found if graph.is_id(found) else None
+
+
+def _as_key(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -1,0 +1,252 @@
+"""Gates in use: members report for a key, people look at how it stands, open it or begin anew."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import uuid_utils
+
+from ostinato import errors
+from ostinato.core import codec, commands, events, ledger, moments, rows, states
+from ostinato.core.commands import gating
+from ostinato.engine import engine
+from ostinato.gates import arrivals, definition, instance, records, status
+from ostinato.reactions import definitions
+from ostinato.rules import targets
+from ostinato.store import gates as gate_keys
+from ostinato.store import store
+
+KIND = "gate"
+MOST_LATE = 1000
+"""Reports that came too late, or failed, of which is told."""
+
+
+class Gates:
+    """The gates of a tenant: `app.gates`."""
+
+    def __init__(self, app: definitions.Application) -> None:
+        self._app = app
+        self.shelf = definitions.Shelf(app, KIND, definition.read, definition.expressions)
+
+    async def define(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
+        """Save a gate; the answer is its version. Keys that somebody has reported for keep the version of then."""
+        return (await self.shelf.save(document, actor=actor, expected=expected)).version
+
+    async def remove(self, name: str, *, actor: str | None = None) -> None:
+        await self.shelf.remove(name, actor=actor)
+
+    async def names(self) -> list[str]:
+        return [found.name for found in await self.shelf.all()]
+
+    def gate(self, name: str) -> Gate:
+        return Gate(self._app, self.shelf, name)
+
+
+class Gate:
+    """One gate: `app.gate("phase2-to-phase3")`."""
+
+    def __init__(self, app: definitions.Application, shelf: definitions.Shelf[definition.Gate], name: str) -> None:
+        self._app = app
+        self._shelf = shelf
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Gate({self.name!r})"
+
+    async def definition(self) -> definition.Gate:
+        return (await self._shelf.get(self.name)).value
+
+    # --- reporting --------------------------------------------------------------------------------------------------
+
+    async def arrive(
+        self,
+        key: str,
+        member: str,
+        data: Any = None,
+        *,
+        status: str | None = None,
+        correlation_id: str | None = None,
+        depth: int = 0,
+    ) -> commands.Arrived:
+        """Report for a key. Durable, and the gate open if this was the last one, when this returns."""
+        gate, version = await self._shelf.get(self.name)
+        frozen = gate
+        if gate.members == definition.DYNAMIC:
+            # Who is expected is only known to the job; it refuses whoever is not.
+            frozen = definition.freeze(gate, [definition.Member(member, kind="unknown")])
+        now = moments.moment(self._engine.db.now())
+        record = arrivals.check(frozen, key, member, data, status, correlation_id=correlation_id, arrived_at=now)
+        create = None
+        if gate.members != definition.DYNAMIC:
+            create = functools.partial(
+                instance.submission, gate, version, key, _new_id(), correlation_id=record.correlation_id, depth=depth
+            )
+        late = await self._when_late(gate, version, key, record, depth)
+        answer: commands.Arrived = await self._engine.execute(
+            commands.Arrive(self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late)
+        )
+        if answer.outcome == "late" and gate.late == "refuse":
+            raise errors.GateClosed(
+                f"gate {self.name!r} is {_state(answer.state)} for key {key!r}: the report of {member!r} came too "
+                "late, and is recorded as such",
+                jobId=answer.job_id,
+            )
+        return answer
+
+    async def _when_late(
+        self, gate: definition.Gate, version: int, key: str, record: records.Record, depth: int
+    ) -> commands.Submit | None:
+        """What the report triggers if it is late: once, however often it is sent."""
+        if gate.late != "trigger":
+            return None
+        try:
+            job_id = await self._store.gate_job(self._tenant, self.name, key)
+        except errors.GateKeyNotFound:
+            return None  # nobody has reported yet, so nobody can be late
+        about = f"late:{job_id}:{record.member}"
+        return instance.late_submission(gate, version, key, _new_id(), record, about, depth)
+
+    async def freeze(
+        self, key: str, members: Sequence[Any], *, correlation_id: str | None = None, actor: str | None = None
+    ) -> commands.Frozen:
+        """Say who is expected for a key, where that is only known at run time. With nobody, the gate opens at once."""
+        gate, version = await self._shelf.get(self.name)
+        frozen = definition.freeze(gate, list(members))
+        targets.check_key(key, "key")
+        create = instance.submission(
+            frozen, version, key, _new_id(), frozen=True, correlation_id=correlation_id, actor=actor
+        )
+        answer = await self._engine.execute(commands.Freeze(self.name, key, list(frozen.expected), create))
+        await self._app.note(actor, "gates.freeze", f"{self.name}/{key}", members=len(frozen.expected))
+        return answer
+
+    async def open(self, key: str, *, reason: str, actor: str) -> list[str]:
+        """Open the gate without those who are missing; the answer is who they are."""
+        missing = await self._engine.execute(commands.OpenGate(self.name, key, actor, reason))
+        await self._app.note(actor, "gates.open", f"{self.name}/{key}", reason=reason, missing=missing)
+        return missing
+
+    async def reset(self, key: str, *, reason: str | None = None, actor: str | None = None) -> str:
+        """Forget what was reported: the next report begins anew. The answer is the job that stays behind."""
+        job_id = await self._engine.execute(commands.ResetGate(self.name, key, actor, reason))
+        await self._app.note(actor, "gates.reset", f"{self.name}/{key}", reason=reason, jobId=job_id)
+        return job_id
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    async def keys(self, *, before: str | None = None, most: int = 100) -> list[gate_keys.GateKey]:
+        """The keys that somebody has reported for, the last ones first."""
+        await self._shelf.get(self.name)
+        return await self._store.gate_keys(self._tenant, self.name, before=before, most=most)
+
+    async def status(self, key: str) -> status.Status:
+        """Who has come, who is missing and since when, when it opened and by whom, and what that triggered."""
+        job_id = await self._store.gate_job(self._tenant, self.name, key)
+        job = await self._store.job(self._tenant, job_id)
+        tasks = {task.task_id: task for task in await self._tasks(job_id)}
+        opening = await self._opening(job_id, tasks[gating.OPEN])
+        gate = (await self._shelf.get(self.name, opening.version)).value
+        if opening.members is not None:
+            gate = definition.freeze(gate, opening.members)
+        return status.view(gate, await self._instance(key, job, tasks, gate))
+
+    async def _instance(
+        self, key: str, job: rows.Job, tasks: dict[str, rows.Task], gate: definition.Gate
+    ) -> status.Instance:
+        reported, late = await self._reports(job.job_id, tasks, gate)
+        opened = {name: output for name, output, _ in await self._steps(job.job_id)}.get(gating.OPENED)
+        mark: dict[str, Any] = {} if opened is None else codec.decode(opened)
+        told = await self._told(job.job_id, (events.GATE_OPENED, events.GATE_RESET))
+        last: dict[str, Any] = codec.decode(told[-1].data) if told else {}
+        return status.Instance(
+            key=key,
+            state=_state(job.state) if opened is None else "open",
+            records=reported,
+            late=late,
+            since=moments.moment(job.created_at),
+            opened_at=moments.moment(mark["at"]) if mark else None,
+            opened_by=mark.get("by"),
+            reason=last.get("reason"),
+            ended_at=None if opened is not None or job.finished_at is None else moments.moment(job.finished_at),
+            triggered=[
+                {"target": task.task_id, "state": task.state, "result": await self._output(task)}
+                for task in tasks.values()
+                if task.task_id.startswith(instance.TRIGGER)
+            ],
+        )
+
+    async def _reports(
+        self, job_id: str, tasks: dict[str, rows.Task], gate: definition.Gate
+    ) -> tuple[dict[str, records.Record], list[records.Record]]:
+        """The last report of each member, and those that came too late."""
+        found: dict[str, records.Record] = {}
+        late: list[records.Record] = []
+        for event in await self._told(job_id, (events.GATE_ARRIVAL_FAILED, events.GATE_ARRIVAL_LATE)):
+            record = records.read(codec.decode(event.data)["record"])
+            record = msgspec.structs.replace(record, arrived_at=moments.moment(event.at))
+            if event.type == events.GATE_ARRIVAL_LATE:
+                late.append(record)
+            else:
+                found[record.member] = record
+        for name in gate.expected:
+            task = tasks.get(name)
+            if task is not None and task.state == states.COMPLETED and task.output is not None:
+                at = None if task.finished_at is None else moments.moment(task.finished_at)
+                found[name] = msgspec.structs.replace(records.read(await self._output(task)), arrived_at=at)
+        return found, late
+
+    async def _output(self, task: rows.Task) -> Any:
+        if task.output is None:
+            return None
+        if not task.output.startswith(ledger.BLOB_MARK):
+            return codec.decode(task.output)
+        return codec.decode(await self._store.payload(self._tenant, task.job_id, task.output))
+
+    async def _tasks(self, job_id: str) -> list[rows.Task]:
+        found: list[rows.Task] = []
+        while page := await self._store.tasks(self._tenant, job_id, after=found[-1].position if found else -1):
+            found += page
+        return found
+
+    async def _opening(self, job_id: str, task: rows.Task) -> instance.Opening:
+        data = codec.decode(await self._store.payload(self._tenant, job_id, task.input))
+        return msgspec.convert(data["opening"], instance.Opening)
+
+    async def _steps(self, job_id: str) -> list[tuple[str, bytes, int]]:
+        return await self._store.steps(self._tenant, job_id, gating.OPEN)
+
+    async def _told(self, job_id: str, kinds: Sequence[str]) -> list[events.Event]:
+        return await self._store.events(self._tenant, job_id, types=frozenset(kinds), most=MOST_LATE)
+
+    @property
+    def _engine(self) -> engine.Engine:
+        return self._app.engine
+
+    @property
+    def _store(self) -> store.Store:
+        return self._app.engine.store
+
+    @property
+    def _tenant(self) -> str:
+        return self._app.engine.tenant
+
+
+def _new_id() -> str:
+    return str(uuid_utils.uuid7())
+
+
+def _state(job_state: str) -> status.State:
+    """How a gate stands that has not opened; one that is open stays so, whatever becomes of what it triggers."""
+    return _STATES[job_state]
+
+
+_STATES: dict[str, status.State] = {
+    states.RUNNING: "waiting",
+    states.COMPLETED: "open",
+    states.FAILED: "failed",
+    states.TIMED_OUT: "expired",
+    states.CANCELLED: "reset",
+}

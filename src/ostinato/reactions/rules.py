@@ -1,0 +1,38 @@
+"""Rules in use: saved, tried out, looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ostinato.core import codec, patterns
+from ostinato.reactions import definitions
+from ostinato.rules import definition
+
+KIND = "rule"
+
+
+class Rules:
+    """The rules of a tenant: `app.rules`. Within a second every process goes by a change."""
+
+    def __init__(self, app: definitions.Application) -> None:
+        self.shelf = definitions.Shelf(app, KIND, definition.read, definition.expressions)
+
+    async def define(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
+        """Save a rule; the answer is its version."""
+        return (await self.shelf.save(document, actor=actor, expected=expected)).version
+
+    async def remove(self, name: str, *, actor: str | None = None) -> None:
+        await self.shelf.remove(name, actor=actor)
+
+    async def names(self) -> list[str]:
+        return [found.name for found in await self.shelf.all()]
+
+    async def matching(self, event: Mapping[str, Any]) -> list[str]:
+        """Which rules an event would concern. Nothing happens."""
+        found: list[str] = []
+        for stored in await self.shelf.all():
+            rule: dict[str, Any] = codec.decode(stored.document or b"{}")
+            if rule.get("enabled", True) and patterns.compile(rule["pattern"]).matches(event):
+                found.append(stored.name)
+        return found

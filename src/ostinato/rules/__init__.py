@@ -1,0 +1,1 @@
+"""Rules as data: which events they select, and what is to happen then. Pure, like the core."""

@@ -1,0 +1,137 @@
+"""The changes of a ledger as rows for named writes, in the order in which they are run."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import msgspec
+
+from ostinato.core import codec, ledger, pages, rows, states
+
+Row = tuple[Any, ...]
+Writes = list[tuple[str, list[Row]]]
+
+_new_task = operator.attrgetter(
+    "job_id", "task_id", "position", "name", "queue", "priority", "policy", "optional", "dependencies", "options",
+    "input", "state", "attempt", "open_dependencies", "skipped_by_dependency", "started_at", "finished_at",
+    "ready_at", "worker", "token", "max_attempts", "timeout_at",
+)  # fmt: skip
+_job_changes = operator.attrgetter(
+    "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
+    "completed", "failed", "tolerated", "skipped", "cancelled", "created_at",
+)  # fmt: skip
+_CLAIMABLE = (states.PENDING, states.BLOCKED)
+_TOLD = (states.COMPLETED, states.FAILED)
+"""How a task may end at once, when somebody outside tells of it before anybody else knows of its job."""
+_astuple = msgspec.structs.astuple
+
+
+def of_ledger(tenant: str, book: ledger.Ledger) -> Writes:
+    """All that a transaction writes. `statements` knows by their order what is usually written together."""
+    tasks, letters = _tasks(tenant, book)
+    return [
+        ("insert_blob", [(tenant, job_id, digest, data) for (job_id, digest), data in book.blobs.items()]),
+        *_jobs(tenant, book),
+        *tasks,
+        ("delete_lease", [(tenant, *lease) for lease in book.dropped_leases]),
+        ("insert_lease", [(tenant, *lease) for lease in book.new_leases]),
+        ("delete_timer", [(tenant, *key) for key in book.dropped_timers if key not in book.new_timers]),
+        ("insert_timer", [(tenant, *_astuple(timer)) for timer in book.new_timers.values()]),
+        ("insert_step", [(tenant, *_astuple(step)) for step in book.new_steps]),
+        ("take_signal", [(tenant, s.job_id, s.name, s.signal_id, True) for s in book.taken_signals]),
+        ("insert_signal", [(tenant, *_astuple(signal)) for signal in book.new_signals]),
+        *letters,
+        ("delete_gate_key", [(tenant, *gate) for gate in book.dropped_gates]),
+        ("insert_gate_key", [(tenant, *gate) for gate in book.new_gates]),
+        ("insert_outside_event", [(tenant, *event) for event in book.new_outside_events]),
+        ("insert_event_page", [
+            (tenant, job_id, first, last, book.now, body)
+            for job_id, told in book.events.items()
+            for first, last, body in pages.split(told, book.jobs[job_id].was_seq + 1)
+        ]),
+    ]  # fmt: skip
+
+
+def _jobs(tenant: str, book: ledger.Ledger) -> Writes:
+    new_jobs = {job.job_id for job in book.new_jobs}
+    advanced: list[Row] = []
+    changed: list[Row] = []
+    for job_id in sorted(book.events.keys() - new_jobs):  # two transactions lock jobs in the same order
+        job = book.jobs[job_id]
+        if job.plain() == job.was_plain:
+            advanced.append(
+                (tenant, job_id, job.was_seq, job.last_seq, job.blocked, job.active, job.completed, job.created_at)
+            )
+        else:
+            changed.append((tenant, job_id, job.was_seq, *_job_changes(job)))
+    return [
+        ("insert_job", [(tenant, *_astuple(job)[:-2]) for job in book.new_jobs]),
+        ("insert_job_tag", [
+            (tenant, job.job_id, key, value, job.created_at)
+            for job in book.new_jobs if job.tags != codec.EMPTY_OBJECT
+            for key, value in codec.decode(job.tags).items()
+        ]),
+        ("update_job", changed),
+        ("advance_job", advanced),
+    ]  # fmt: skip
+
+
+def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
+    """The tasks with the queue, and the dead letters: both follow from how a task stood and stands."""
+    queued: list[Row] = []
+    unqueued: list[Row] = []
+    new_letters: list[Row] = []
+    gone_letters: list[Row] = []
+    changed: list[Row] = []
+    claimed: list[Row] = []
+    completed: list[Row] = []
+    changed_input: list[Row] = []
+    for (job_id, task_id), t in book.changed_tasks.items():
+        state, was = t.state, t.was
+        if state == states.COMPLETED and was == states.PROCESSING:
+            completed.append((tenant, job_id, task_id, t.output, t.finished_at))
+        elif state == states.PROCESSING and was in _CLAIMABLE and (job_id, task_id) not in book.run_again:
+            claimed.append((
+                tenant, job_id, task_id, t.attempt, t.started_at, t.ready_at, t.worker, t.token, t.max_attempts,
+                t.timeout_at,
+            ))  # fmt: skip
+        elif was:
+            row = (
+                state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+                t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts,
+                t.timeout_at,
+            )  # fmt: skip
+            if (job_id, task_id) in book.new_inputs:
+                changed_input.append((tenant, job_id, task_id, t.input, *row))
+            else:
+                changed.append((tenant, job_id, task_id, *row))
+        if was == states.PENDING and (state != states.PENDING or t.ready_at != t.was_ready_at):
+            unqueued.append((tenant, t.queue, t.name, -t.priority, t.was_ready_at, job_id, task_id))
+        if state == states.PENDING and (was != states.PENDING or t.ready_at != t.was_ready_at):
+            queued.append((tenant, t.queue, t.name, -t.priority, t.ready_at, job_id, task_id))
+        elif state == states.FAILED and was != states.FAILED:
+            new_letters.append((tenant, job_id, task_id, t.name, t.finished_at, _error_type(t)))
+        if was == states.FAILED and state != states.FAILED:
+            gone_letters.append((tenant, job_id, task_id))
+    return [
+        ("insert_task", [(tenant, *_new_task(t)) for t in book.new_tasks if t.state not in _TOLD]),
+        ("insert_ended_task", [
+            (tenant, *_new_task(t), t.output, t.error) for t in book.new_tasks if t.state in _TOLD
+        ]),
+        ("insert_edge", book.new_edges),
+        ("update_task", changed),
+        ("claim_task", claimed),
+        ("complete_task", completed),
+        ("update_task_and_input", changed_input),
+        ("delete_ready", unqueued),
+        ("insert_ready", queued),
+    ], [
+        ("insert_dead_letter", new_letters),
+        ("delete_dead_letter", gone_letters),
+    ]  # fmt: skip
+
+
+def _error_type(task: rows.Task) -> str:
+    """What a dead letter is found by; the whole error is in the task."""
+    return "" if task.error is None else codec.decode(task.error)["type"][:200]

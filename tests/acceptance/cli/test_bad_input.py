@@ -1,0 +1,89 @@
+"""What cannot be done gets a sentence and a code of its own; help is there at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.acceptance.cli.support import Shell
+
+
+def test_unknown_things_are_not_found(shell: Shell) -> None:
+    assert shell.run("jobs", "show", "nope", code=3) == "error: there is no job 'nope'\n"
+    assert shell.json("jobs", "watch", "nope", code=3)["error"] == {
+        "code": "job_not_found",
+        "message": "there is no job 'nope'",
+        "jobId": "nope",
+    }
+    assert "no task 'nope' in job 'fine-1'" in shell.run("tasks", "show", "fine-1", "nope", code=3)
+    assert shell.json("signal", "nope", "ok", code=3)["error"]["code"] == "job_not_found"
+
+
+BAD_INPUT: list[tuple[list[str], str, str]] = [
+    (["jobs", "submit", "missing.json"], "", "there is no file 'missing.json'"),
+    (["jobs", "submit", "."], "", "the file '.' cannot be read"),
+    (["jobs", "submit", "-"], "{", "the job on stdin is not valid JSON"),
+    (["jobs", "submit", "-"], "17", "is not a job document"),
+    (["jobs", "submit", "-"], '{"tasks": [{"taskId": "a", "name": "never-heard-of"}]}', "never-heard-of"),
+    (["jobs", "submit", "-"], "[" * 100_000, "nested too deeply"),
+    (["run", "missing.json", "--app", "shop"], "", "there is no file 'missing.json'"),
+    (["run", "fine.json"], "", "say where they are with --app"),
+    (["run", "fine.json", "--app", "nowhere"], "", "there is no module 'nowhere'"),
+    (["run", "fine.json", "--app", "nowhere.py:app"], "", "there is no file 'nowhere.py'"),
+    (["run", "fine.json", "--app", "shop:graph"], "", "not an Ostinato application"),
+    (["run", "shop:nothing"], "", "'shop' has no 'nothing'"),
+    (["run", "shop:app"], "", "`run` needs a graph"),
+    (["worker", "explodes:app"], "", "importing 'explodes' failed: ZeroDivisionError"),
+    (["worker", "shop:app", "--concurrency", "0"], "", "--concurrency"),
+    (["jobs", "ls", "--state", "blue"], "", "state must be one of"),
+    (["jobs", "ls", "--tenant", "no/slash"], "", "not a valid id"),
+    (["jobs", "ls", "--url", "mysql://host/db"], "", "use sqlite:///file.db"),
+    (["jobs", "resume", "x", "--input", "oops"], "", "TASK=JSON"),
+    (["signal", "x", "ok", "{"], "", "not valid JSON"),
+    (["events"], "", "either a JOB, or --all"),
+    (["events", "--all", "--cursor", "x"], "", "is not a cursor"),
+    (["dead-letters", "redrive"], "", "say which"),
+    (["dead-letters", "redrive", "x"], "", "JOB TASK"),
+    (["jobs", "fly"], "", "No such command 'fly'"),
+    (["jobs", "show"], "", "Missing argument 'JOB'"),
+]
+
+
+def test_bad_input_gets_a_sentence(sqlite_shell: Shell) -> None:
+    def answer(case: tuple[list[str], str, str]) -> str:
+        arguments, stdin, _ = case
+        return sqlite_shell.json(*arguments, code=2, stdin=stdin)["error"]["message"]
+
+    with ThreadPoolExecutor(2) as pool:  # each is a process of its own
+        for (arguments, _, sentence), message in zip(BAD_INPUT, pool.map(answer, BAD_INPUT), strict=True):
+            assert sentence in message, arguments
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("postgresql://127.0.0.1:1/nothing", "PostgreSQL cannot be reached"),
+        ("sqlite:///text.db", "not a SQLite database"),
+        ("sqlite:///missing.db", "there is no database file 'missing.db'"),
+        ("sqlite:////no/such/folder/x.db", "there is no database file"),
+    ],
+)
+def test_no_database_is_a_code_of_its_own(sqlite_shell: Shell, url: str, sentence: str) -> None:
+    sqlite_shell.write("text.db", "this is a text, and not even a short one")
+    assert sentence in sqlite_shell.run("jobs", "ls", "--url", url, code=4)
+    assert sentence in sqlite_shell.json("--url", url, "doctor", code=4)["error"]["message"]
+    assert not (sqlite_shell.folder / "missing.db").exists()
+
+
+def test_help_and_version_are_there_at_once(sqlite_shell: Shell) -> None:
+    assert sqlite_shell.run("--version").startswith("ostinato ")
+    assert "dead-letters" in sqlite_shell.run("--help")
+    # What makes a start slow is imported by the commands that need it.
+    program = "import sys, ostinato.cli.main; print({'rich', 'apsw', 'asyncpg', 'uvloop'} & set(sys.modules))"
+    printed = subprocess.run(
+        [sys.executable, "-c", program], env=sqlite_shell.environment, capture_output=True, text=True
+    )
+    assert printed.stdout == "set()\n"

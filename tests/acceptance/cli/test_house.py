@@ -1,0 +1,94 @@
+"""Keeping house: `ostinato doctor`, `workers`, `functions`, `encryption` and `prune`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.acceptance.cli.support import FINE, Shell, stop
+
+
+def test_doctor_says_how_things_stand(shell: Shell) -> None:
+    # The PostgreSQL of the tests runs without fsync, for speed: the doctor must not like that.
+    durable = shell.url.startswith("sqlite") or "OSTINATO_TEST_POSTGRES" in os.environ
+    if durable:
+        assert re.search(r"^durable +yes", shell.run("doctor"), re.M)
+    else:
+        assert "warning: the database may lose acknowledged work" in shell.run("doctor", code=1)
+    answer = shell.json("doctor", code=0 if durable else 1)
+    assert answer["database"]["durable"] is durable
+    assert answer["deadLetters"] >= 1
+    assert any("dead letter" in warning for warning in answer["warnings"])
+    assert answer["versions"].keys() == {"ostinato", "python", "platform"}
+
+
+def test_doctor_makes_a_database_when_asked(url: str, tmp_path: Path) -> None:
+    shell = Shell(tmp_path, url)
+    code = "schema_missing" if url.startswith("postgres") else "database_unavailable"
+    assert shell.json("jobs", "ls", code=4)["error"]["code"] == code
+    assert not (tmp_path / "test.db").exists()
+    made = subprocess.run(
+        [sys.executable, "-m", "ostinato.cli.main", "doctor", "--migrate"], env=shell.environment, capture_output=True
+    )
+    assert made.returncode in (0, 1)
+    assert shell.run("jobs", "ls") == "no jobs\n"
+    assert "'scrape'" in shell.run("jobs", "submit", "-", stdin=json.dumps(FINE), code=2)
+    assert shell.run("prune") == "removed: 0 jobs\n"
+    assert shell.run("functions") == "no functions\n"
+
+
+def test_doctor_shows_what_waits_for_nobody(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, f"sqlite:///{tmp_path}/test.db")
+    shell.run("doctor", "--migrate")
+    shell.run("jobs", "submit", "-", "--app", "shop:app", "--url", shell.url, stdin=json.dumps(FINE))
+    found = shell.run("doctor")
+    assert re.search(r"^default +scrape +1 ", found, re.M)
+    assert "no worker serves it" in found
+
+
+def test_workers_and_functions_are_listed(shell: Shell) -> None:
+    worker = shell.work()
+    try:
+        assert re.search(rf" alive +\S+:{worker.pid} +default ", shell.run("workers"))
+        assert worker.pid in [item["pid"] for item in shell.json("workers")["workers"] if item["alive"]]
+    finally:
+        stop(worker)
+    assert re.search(r"^scrape +2 +none ", shell.run("functions"), re.M)
+    assert [f["name"] for f in shell.json("functions")["functions"]] == ["approve", "scrape", "slow"]
+
+
+def test_keys_are_made_used_and_changed(shell: Shell) -> None:
+    where = ["--tenant", "sealed", "--url", shell.url]
+    first, second = shell.run("encryption", "new-key", "one").strip(), shell.json("encryption", "new-key", "two")["key"]
+    before = shell.environment
+    try:
+        shell.run("run", "fine.json", "--app", "shop:app", *where)
+        assert "no encryption keys" in shell.run("encryption", "rotate", *where, code=1)
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": first}
+        shell.run("run", "broken.json", "--app", "shop:app", *where, code=1)
+        assert {p["keyId"] for p in shell.json("encryption", "status", *where)["payloads"]} == {None, "one"}
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": f"{second},{first}"}
+        assert re.search(r"^rotated: \d+ rows$", shell.run("encryption", "rotate", *where), re.M)
+        assert "rotated: 0 rows\n" in shell.run("encryption", "rotate", *where)
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": second}
+        assert re.search(r"^sealed +input +two +\d+$", shell.run("encryption", "status", *where), re.M)
+        assert shell.json("tasks", "show", "fine-1", "A", *where)["input"] == {"store": "one"}
+        assert shell.json("audit", *where)["problems"] == []
+        shell.environment = before
+        assert "key 'two'" in shell.run("tasks", "show", "fine-1", "A", *where, code=1)
+        shell.environment = before | {"OSTINATO_ENCRYPTION_KEYS": "two:nonsense"}
+        assert "nonsense" not in shell.run("jobs", "ls", *where, code=2)
+    finally:
+        shell.environment = before
+
+
+def test_prune_removes_what_ended_long_ago(shell: Shell) -> None:
+    tenant = ["--tenant", "pruned", "--url", shell.url]
+    shell.run("run", "shop:document", *tenant)
+    assert shell.json("prune", *tenant) == {"removed": 0}
+    assert shell.run("prune", "--older-than", "0", *tenant) == "removed: 1 job\n"
+    assert "0 or more" in shell.run("prune", "--older-than", "-1", *tenant, code=2)

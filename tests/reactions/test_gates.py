@@ -1,0 +1,257 @@
+"""Gates, as people use them: whoever comes last opens it, once, and everybody can see why it has not opened yet."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ostinato import Ostinato, audit, errors
+from tests.engine import support
+from tests.engine.support import PATIENCE, until
+
+ECHO = {
+    "tasks": [{"taskId": "t", "name": "echo", "input": {"got": "{% aggregate %}", "key": "{% key %}"}}],
+    "name": "next",
+}
+
+
+def definition(*members: str, **fields: Any) -> dict[str, Any]:
+    return {"name": "phase", "members": list(members) or ["a", "b", "c"], "trigger": [{"job": ECHO}]} | fields
+
+
+async def started(app: Ostinato, name: str = "next") -> list[Any]:
+    return list(await app.jobs(name=name))
+
+
+async def opened(app: Ostinato, key: str, gate: str = "phase") -> Any:
+    """Wait until everything that the gate triggers has happened."""
+
+    async def done() -> Any:
+        status = await app.gate(gate).status(key)
+        return status if status.triggered and all(t["state"] == "completed" for t in status.triggered) else None
+
+    return await until(done, "the trigger")
+
+
+async def sound(app: Ostinato) -> None:
+    report = await audit.audit(app.engine.store)
+    assert not report.problems, report.problems[:3]
+
+
+async def test_the_last_one_opens_it_once(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition(aggregate={"n": {"how": "sum"}}))
+        gate = app.gate("phase")
+        first = await gate.arrive("2025-11-29", "a", {"n": 1}, correlation_id="c-1")
+        assert (first.outcome, first.opened) == ("arrived", False)
+        waiting = await gate.status("2025-11-29")
+        assert (waiting.status, waiting.completed_count, waiting.expected_count) == ("waiting", 1, 3)
+        assert waiting.missing == ["b", "c"]
+        assert waiting.sentence.startswith("Completed: 1/3; missing: b, c since ")
+        assert (await gate.arrive("2025-11-29", "a", {"n": 100})).outcome == "duplicate"
+        await gate.arrive("2025-11-29", "b", {"n": 2}, correlation_id="c-2")
+        last = await gate.arrive("2025-11-29", "c", {"n": 3}, correlation_id="c-1")
+        assert (last.outcome, last.opened) == ("arrived", True)
+        status = await opened(app, "2025-11-29")
+        assert (status.status, status.opened_by, status.missing) == ("open", "c", [])
+        assert status.correlation_ids == ["c-1", "c-2"]
+        [job] = await started(app)
+        assert job.correlation_id == "c-1"
+        made = await app.job(job.job_id)
+        assert await made.result(PATIENCE) == {"t": {"got": {"n": 6}, "key": "2025-11-29"}}
+        assert status.triggered[0]["result"] == {"jobId": job.job_id, "created": True}
+        assert (await gate.arrive("2025-11-29", "c")).outcome == "duplicate"
+        await sound(app)
+
+
+async def test_what_is_not_expected_is_refused(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition("alpha", "beta", required=["status"]))
+        gate = app.gate("phase")
+        with pytest.raises(errors.UnknownMember, match="alpha"):
+            await gate.arrive("k", "alpa", {"status": "success"})
+        with pytest.raises(errors.MissingField, match="status"):
+            await gate.arrive("k", "alpha", {})
+        with pytest.raises(errors.GateKeyNotFound):
+            await gate.status("k")
+        with pytest.raises(errors.DefinitionNotFound):
+            await app.gate("none").arrive("k", "alpha")
+
+
+@pytest.mark.parametrize("count", [21])
+async def test_all_at_the_same_instant(url: str, count: int) -> None:
+    members = [f"m{n}" for n in range(count)]
+    async with support.opened(url) as app:
+        await app.gates.define(definition(*members))
+        answers = await asyncio.gather(*[app.gate("phase").arrive("k", name) for name in members])
+        assert sum(answer.opened for answer in answers) == 1
+        await opened(app, "k")
+        assert len(await started(app)) == 1
+        await sound(app)
+
+
+async def test_a_failed_report(url: str) -> None:
+    async with support.opened(url) as app:
+        for policy in ("wait", "partial", "fail"):
+            await app.gates.define(definition("a", "b", name=policy, onFailure=policy))
+        for policy, state in (("wait", "waiting"), ("partial", "waiting"), ("fail", "failed")):
+            gate = app.gate(policy)
+            await gate.arrive("k", "a", {"status": "success"})
+            answer = await gate.arrive("k", "b", {"status": "error"})
+            assert answer.outcome == "failed"
+            assert answer.opened == (policy == "partial")
+            status = await gate.status("k")
+            assert status.status == ("open" if policy == "partial" else state)
+            assert [arrival.member for arrival in status.failed] == ["b"]
+        assert (await app.gate("wait").arrive("k", "b", {"status": "success"})).opened
+        assert (await app.gate("fail").arrive("k", "b", {"status": "success"})).outcome == "duplicate"
+        await opened(app, "k", "wait")
+        await opened(app, "k", "partial")
+        assert len(await started(app)) == 2
+        await sound(app)
+
+
+async def test_opened_by_hand(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition())
+        gate = app.gate("phase")
+        await gate.arrive("k", "a")
+        assert await gate.open("k", reason="b and c are down", actor="ann") == ["b", "c"]
+        status = await opened(app, "k")
+        assert (status.status, status.opened_by, status.reason) == ("open", "ann", "b and c are down")
+        with pytest.raises(errors.NotPossible, match="open already"):
+            await gate.open("k", reason="again", actor="ann")
+        late = await gate.arrive("k", "b")
+        assert (late.outcome, late.opened) == ("late", False)
+        assert [arrival.member for arrival in (await gate.status("k")).late] == ["b"]
+        [entry] = [e for e in await app.audit_log() if e.action == "gates.open"]
+        assert (entry.actor, entry.target) == ("ann", "phase/k")
+        await sound(app)
+
+
+async def test_late_reports(url: str) -> None:
+    async with support.opened(url) as app:
+        for policy in ("ignore", "refuse", "trigger"):
+            await app.gates.define(definition("a", "b", name=policy, late=policy, aggregate={"n": {"how": "sum"}}))
+            await app.gate(policy).arrive("k", "a", {"n": 1})
+            await app.gate(policy).open("k", reason="hurry", actor="ann")
+            await opened(app, "k", policy)
+        assert (await app.gate("ignore").arrive("k", "b", {"n": 2})).outcome == "late"
+        with pytest.raises(errors.GateClosed, match="too late"):
+            await app.gate("refuse").arrive("k", "b", {"n": 2})
+        assert [a.member for a in (await app.gate("refuse").status("k")).late] == ["b"]
+        before = len(await started(app))
+        for _ in range(2):
+            assert (await app.gate("trigger").arrive("k", "b", {"n": 2})).outcome == "late"
+        await until(lambda: _reaches(app, before + 1), "what the late report triggers")
+        newest = await app.job((await started(app))[0].job_id)
+        assert await newest.result(PATIENCE) == {"t": {"got": {"n": 2}, "key": "k"}}
+        await asyncio.sleep(0.2)
+        assert len(await started(app)) == before + 1
+        await sound(app)
+
+
+async def _reaches(app: Ostinato, count: int) -> bool:
+    return len(await started(app)) >= count
+
+
+@pytest.mark.parametrize(("then", "state", "jobs"), [("fail", "expired", 0), ("partial", "open", 1)])
+async def test_the_deadline(url: str, then: str, state: str, jobs: int) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition("a", "b", deadline=0.3, onDeadline=then))
+        gate = app.gate("phase")
+        await gate.arrive("k", "a")
+        await until(lambda: _is(app, "k", state), state)
+        assert (await gate.arrive("k", "b")).outcome == "late"
+        if jobs:
+            assert (await opened(app, "k")).opened_by == "deadline"
+        assert len(await started(app)) == jobs
+        await gate.arrive("in time", "a")
+        await gate.arrive("in time", "b")
+        assert (await opened(app, "in time")).opened_by == "b"
+        await asyncio.sleep(0.4)
+        assert (await gate.status("in time")).opened_by == "b"
+        await sound(app)
+
+
+async def _is(app: Ostinato, key: str, state: str) -> bool:
+    return (await app.gate("phase").status(key)).status == state
+
+
+async def test_a_reset_begins_anew(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition("a", "b"))
+        gate = app.gate("phase")
+        await gate.arrive("k", "a")
+        old = await gate.reset("k", reason="wrong data", actor="ann")
+        assert (await (await app.job(old)).info()).state == "cancelled"
+        with pytest.raises(errors.GateKeyNotFound):
+            await gate.status("k")
+        for member in ("b", "a"):
+            answer = await gate.arrive("k", member)
+        assert answer.opened
+        assert answer.job_id != old
+        await opened(app, "k")
+        assert len(await started(app)) == 1
+        await gate.reset("k")
+        await gate.arrive("k", "a")
+        assert (await gate.status("k")).status == "waiting"
+        await sound(app)
+
+
+async def test_members_given_at_run_time(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition(members="dynamic", aggregate={"n": {"how": "list"}}))
+        gate = app.gate("phase")
+        with pytest.raises(errors.GateNotFrozen, match="freeze"):
+            await gate.arrive("k", "x", {"n": 1})
+        assert (await gate.freeze("k", ["x", "y"])).created
+        assert not (await gate.freeze("k", ["y", "x"])).created
+        with pytest.raises(errors.GateFrozen):
+            await gate.freeze("k", ["x", "z"])
+        with pytest.raises(errors.UnknownMember):
+            await gate.arrive("k", "z")
+        await gate.arrive("k", "x", {"n": 1})
+        assert (await gate.status("k")).missing == ["y"]
+        assert (await gate.arrive("k", "y", {"n": 2})).opened
+        await opened(app, "k")
+        await gate.freeze("nobody", [])
+        assert (await opened(app, "nobody")).expected_count == 0
+        assert len(await started(app)) == 2
+        await sound(app)
+
+
+async def test_a_new_version_leaves_keys_that_have_begun_alone(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition("a", "b"))
+        await app.gate("phase").arrive("old", "a")
+        assert await app.gates.define(definition("a", "b", "c")) == 2
+        assert await app.gates.define(definition("a", "b", "c")) == 2
+        assert (await app.gate("phase").arrive("old", "b")).opened
+        await app.gate("phase").arrive("new", "a")
+        assert not (await app.gate("phase").arrive("new", "b")).opened
+        with pytest.raises(errors.UnknownMember):
+            await app.gate("phase").arrive("old", "c")
+        assert (await app.gate("phase").status("old")).expected_count == 2
+
+
+async def test_a_gate_forgets_after_its_own_time(url: str) -> None:
+    async with support.opened(url, work=True, prune_every_seconds=0.1) as app:
+        await app.gates.define(definition("a", name="short", retention=0.2))
+        await app.gates.define(definition("a", name="long"))
+        for name in ("short", "long"):
+            await app.gate(name).arrive("k", "a")
+            await opened(app, "k", name)
+        await until(lambda: _forgotten(app, "short"), "the short memory")
+        assert (await app.gate("short").arrive("k", "a")).opened
+        assert (await app.gate("long").status("k")).status == "open"
+
+
+async def _forgotten(app: Ostinato, gate: str) -> bool:
+    try:
+        await app.gate(gate).status("k")
+    except errors.NotFound:
+        return True
+    return False

@@ -291,7 +291,10 @@ def _walk(
         if len(keys) <= EXAMINED:
             return Walk((yield from _fitting(tenant, wanted, way, keys, kind)), None)
     found: list[Found] = []
-    step, examined = most + 1, 0
+    examined = 0
+    step = most + 1
+    if wanted.tag is not None and not long.tagged:  # which is checked without reading the rows, so all at once
+        step = max(step, EXAMINED)
     while True:
         keys = yield from _keys(tenant, long, wanted, wanted.bounds(place, kind), step)
         found += yield from _fitting(tenant, wanted, long, keys, kind)

@@ -59,10 +59,12 @@ async def _waits(job_: Any) -> bool:
 
 
 async def hold(url: str, tenant: str, now: int) -> None:
-    """Rows that a database at rest does not have: a worker, and what it holds."""
+    """Rows that a database at rest does not have: a worker, what it holds, and a gate."""
     connection = await asyncpg.connect(url)
     await connection.execute("INSERT INTO worker VALUES ($1, 'w', $2, $2, '{}'::bytea)", tenant, now + 10**12)
     await connection.execute("INSERT INTO lease VALUES ($1, 'w', 't', '[]'::bytea)", tenant)
+    await connection.execute("INSERT INTO definition VALUES ($1, 'gate', 'g', 1, '{}'::bytea, 0, NULL)", tenant)
+    await connection.execute("INSERT INTO gate_key VALUES ($1, 'g', 'k', 'j')", tenant)
     await connection.close()
 
 

@@ -19,9 +19,11 @@ from ostinato.cli import (
     doctor,
     encryption,
     events,
+    executions,
     failures,
     fleet,
     gates,
+    index,
     jobs,
     keys,
     rules,
@@ -50,6 +52,8 @@ dev.register(root)
 root.add_typer(jobs.group, name="jobs")
 root.add_typer(tasks.group, name="tasks")
 root.add_typer(dead_letters.group, name="dead-letters")
+root.add_typer(executions.group, name="executions")
+root.add_typer(index.group, name="index")
 root.add_typer(keys.group, name="keys")
 root.add_typer(events.group, name="events")
 root.add_typer(gates.group, name="gates")

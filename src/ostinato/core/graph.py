@@ -113,7 +113,7 @@ def read_job(document: Any) -> JobSpec:
     if spec.idempotency_key is not None:
         _check_text(spec.idempotency_key, "idempotencyKey")
     if spec.tags:
-        _check_tags(spec.tags)
+        check_tags(spec.tags)
     if spec.deadline is not None and not 0 < spec.deadline < retry.LONGEST:
         raise errors.InvalidInput(
             f"deadline must be more than 0 seconds from now, not {spec.deadline!r}", field="deadline"
@@ -300,17 +300,17 @@ def check_name(value: str, field: str) -> None:
         )
 
 
-def _check_tags(tags: dict[str, str]) -> None:
+def check_tags(tags: dict[str, str], field: str = "tags") -> None:
     if len(tags) > MOST_TAGS:
-        raise errors.InvalidInput(f"tags has {len(tags):,} tags and the limit is {MOST_TAGS}", field="tags")
+        raise errors.InvalidInput(f"{field} has {len(tags):,} tags and the limit is {MOST_TAGS}", field=field)
     for key, value in tags.items():
-        _check_text(key, "tags")
-        _check_text(value, "tags")
+        _check_text(key, field)
+        _check_text(value, field)
         if not 1 <= len(key) <= LONGEST_TAG_KEY or "=" in key or len(value) > LONGEST_TAG_VALUE:
             raise errors.InvalidInput(
-                f"tags: the key {_short(key)} must be 1 to {LONGEST_TAG_KEY} characters, without =, "
+                f"{field}: the key {_short(key)} must be 1 to {LONGEST_TAG_KEY} characters, without =, "
                 f"and its value at most {LONGEST_TAG_VALUE}",
-                field="tags",
+                field=field,
             )
 
 

@@ -247,7 +247,7 @@ class Ostinato:
 
     async def post_events(self, events: Any) -> list[outside.Received]:
         """Record events of others, each once, and let the rules act on them."""
-        return await outside.post(self, events)
+        return await outside.post(self, self.index, events)
 
     # --- finding ---------------------------------------------------------------------------------------------
 

@@ -139,6 +139,12 @@ class KeyNotFound(NotFound):
     code = "key_not_found"
 
 
+class ExecutionNotFound(NotFound):
+    """There is no execution with this ARN in the index."""
+
+    code = "execution_not_found"
+
+
 class DefinitionNotFound(NotFound):
     """Nothing of that name is defined, for this tenant."""
 

@@ -26,6 +26,11 @@ FAULTS = {
         "INSERT INTO event_page (tenant, job_id, first_seq, last_seq, at, body) SELECT tenant, job_id, last_seq + 1, "
         """last_seq + 1, 1, CAST('[["Job Failure Detected",null,null,{"failedTaskId":"a"}]]' AS {bytes}) FROM job""",
     ),
+    "a gate that opens twice": (
+        "I3",
+        "INSERT INTO event_page (tenant, job_id, first_seq, last_seq, at, body) SELECT tenant, job_id, last_seq + 1, "
+        """last_seq + 2, 1, CAST('[["Gate Opened",null,null,{}],["Gate Opened",null,null,{}]]' AS {bytes}) FROM job""",
+    ),
     "a completed task that runs again": (
         "I5",
         "INSERT INTO event_page (tenant, job_id, first_seq, last_seq, at, body) SELECT tenant, job_id, last_seq + 1, "

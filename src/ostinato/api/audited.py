@@ -31,6 +31,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "DELETE /v1/rules/{name}": "rules.remove",
     "POST /v1/rules/{name}/rollback": "rules.rollBack",
     "POST /v1/events": "events.post",
+    "PUT /v1/index/definitions": "index.tag",
     "POST /v1/work/register": "workers.register",
     "POST /v1/work/leave": "workers.leave",
 }

@@ -52,7 +52,7 @@ class Removed(Answer):
     name: str
 
 
-class Definition(Answer):
+class StoredDefinition(Answer):
     """A definition as it is kept, in one version."""
 
     name: str
@@ -284,9 +284,9 @@ def document(found: definitions.Definition) -> dict[str, Any]:
     return codec.decode(found.document or codec.EMPTY_OBJECT)
 
 
-def definition(found: definitions.Definition) -> Definition:
+def definition(found: definitions.Definition) -> StoredDefinition:
     at = moments.moment(found.created_at)
-    return Definition(found.name, found.version, at, found.created_by, document(found))
+    return StoredDefinition(found.name, found.version, at, found.created_by, document(found))
 
 
 def gate_summary(found: definitions.Definition) -> GateSummary:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from ostinato.core import commands, rows
+from ostinato.core import codec, commands, rows
+from ostinato.core.commands import gating
 from ostinato.engine import observing, service
 from ostinato.store import fleet, store
 
@@ -92,7 +93,16 @@ class Pruner(service.Service):
         for tenant in await self._store.tenants():
             while await self._store.prune(tenant, self._retention_seconds):
                 pass
+            await self._prune_gates(tenant)
         return self._every_seconds
+
+    async def _prune_gates(self, tenant: str) -> None:
+        """A gate says itself how long it remembers a key."""
+        for gate in await self._store.definitions(tenant, "gate"):
+            said: dict[str, Any] = codec.decode(gate.document or b"{}")
+            seconds = said.get("retention", gating.RETENTION)
+            while await self._store.prune_name(tenant, f"gate:{gate.name}", seconds):
+                pass
 
 
 def _why(lease: fleet.LostLease) -> rows.Failure:

@@ -10,6 +10,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import documents, graph, patterns
+from ostinato.core.commands import gating
 from ostinato.rules import targets
 
 DYNAMIC = "dynamic"
@@ -56,7 +57,7 @@ class Gate(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     """Seconds from the first arrival."""
     on_deadline: Literal["fail", "partial"] = "fail"
     late: Literal["ignore", "refuse", "trigger"] = "ignore"
-    retention: float = 7 * DAY
+    retention: float = gating.RETENTION
 
     @functools.cached_property
     def expected(self) -> Mapping[str, Member]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 import uuid_utils
 
 from ostinato import errors
-from ostinato.core import codec, commands, events, moments, rows, states
+from ostinato.core import codec, commands, events, ledger, moments, rows, states
 from ostinato.core.commands import gating
 from ostinato.engine import engine
 from ostinato.gates import arrivals, definition, instance, records, status
@@ -81,15 +82,16 @@ class Gate:
         record = arrivals.check(frozen, key, member, data, status, correlation_id=correlation_id, arrived_at=now)
         create = None
         if gate.members != definition.DYNAMIC:
-            create = instance.submission(
-                gate, version, key, _new_id(), correlation_id=record.correlation_id, depth=depth
+            create = functools.partial(
+                instance.submission, gate, version, key, _new_id(), correlation_id=record.correlation_id, depth=depth
             )
         late = None
         if gate.late == "trigger":
-            about = f"late:{self.name}:{key}:{member}"[:255]
-            late = instance.late_submission(gate, version, key, _new_id(), record, about, depth)
+            late = instance.late_submission(gate, version, key, _new_id(), record, depth)
         answer: commands.Arrived = await self._engine.execute(
-            commands.Arrive(self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late)
+            commands.Arrive(
+                self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late, depth
+            )
         )
         if answer.outcome == "late" and gate.late == "refuse":
             raise errors.GateClosed(
@@ -141,11 +143,22 @@ class Gate:
         job_id = await self._store.gate_job(self._tenant, self.name, key)
         job = await self._store.job(self._tenant, job_id)
         tasks = {task.task_id: task for task in await self._tasks(job_id)}
+        if gating.OPEN not in tasks:  # it was removed while we looked
+            raise errors.GateKeyNotFound(f"nobody has reported to gate {self.name!r} for key {key!r}")
         opening = await self._opening(job_id, tasks[gating.OPEN])
         gate = (await self._shelf.get(self.name, opening.version)).value
         if opening.members is not None:
             gate = definition.freeze(gate, opening.members)
         return status.view(gate, await self._instance(key, job, tasks, gate))
+
+    async def frozen(self, key: str, gate: definition.Gate, member: str) -> definition.Gate:
+        """The gate with whom it expects for a key; if it was reset meanwhile, with this member alone."""
+        try:
+            job_id = await self._store.gate_job(self._tenant, self.name, key)
+            opening = await self._opening(job_id, await self._store.task(self._tenant, job_id, gating.OPEN))
+        except errors.NotFound:
+            return definition.freeze(gate, [definition.Member(member, kind="unknown")])
+        return definition.freeze(gate, opening.members)
 
     async def _instance(
         self, key: str, job: rows.Job, tasks: dict[str, rows.Task], gate: definition.Gate
@@ -195,6 +208,8 @@ class Gate:
     async def _output(self, task: rows.Task) -> Any:
         if task.output is None:
             return None
+        if not task.output.startswith(ledger.BLOB_MARK):
+            return codec.decode(task.output)
         return codec.decode(await self._store.payload(self._tenant, task.job_id, task.output))
 
     async def _tasks(self, job_id: str) -> list[rows.Task]:

@@ -156,7 +156,11 @@ def _signal(document: Any, field: str) -> SignalTarget:
 
 
 def _index(document: Any, field: str) -> dict[str, Any]:
-    return documents.as_object(document, field)
+    given = documents.as_object(document, field)
+    for name in ("executionArn", "stateMachineArn", "status", "startDate"):
+        if name not in given:
+            raise errors.InvalidInput(f"{field}.{name} is missing: the index needs it", field=f"{field}.{name}")
+    return given
 
 
 def _webhook(document: Any, field: str) -> WebhookTarget:

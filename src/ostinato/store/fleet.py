@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ostinato.core import codec, rows
-from ostinato.store import database
+from ostinato.store import database, executions
 from ostinato.store.database import fetch
 
 PRUNE_TABLES = (
@@ -180,7 +180,10 @@ class Fleet:
         return await self.db.read(script, snapshot=False)
 
     async def prune(self, tenant: str, default_seconds: float, older_than: float | None = None, most: int = 200) -> int:
-        """Remove up to `most` jobs that ended longer ago than the tenant's retention, or than `older_than` seconds."""
+        """Remove what ended longer ago than the tenant's retention, or than `older_than` seconds.
+
+        Up to `most` jobs, and as many executions elsewhere. What others have told is kept as long.
+        """
 
         def script() -> database.Script[int]:
             seconds = older_than
@@ -188,14 +191,30 @@ class Fleet:
                 own = yield fetch("read_retention", tenant=tenant)
                 seconds = own[0][0] if own and own[0][0] is not None else default_seconds
             before = self.db.now() - int(seconds * 1e6)
+            yield fetch("prune_outside_event", tenant=tenant, before=before)
+            outside = yield from executions.prune(tenant, before, most)
             old = yield fetch("finished_jobs", tenant=tenant, before=before, most=most)
-            if not old:
-                return 0
-            # A job that was resumed since then is not finished any more.
-            locked = yield fetch("lock_finished", tenant=tenant, before=before, job_ids=[row[0] for row in old])
-            job_ids = [row[0] for row in locked]
-            for table in PRUNE_TABLES:
-                yield fetch(f"prune_{table}", tenant=tenant, job_ids=job_ids)
-            return len(job_ids)
+            return outside + (yield from _remove(tenant, before, old))
 
         return await self.db.write(script)
+
+    async def prune_name(self, tenant: str, name: str, older_than: float, most: int = 200) -> int:
+        """Remove up to `most` jobs of one name that ended so many seconds ago."""
+
+        def script() -> database.Script[int]:
+            before = self.db.now() - int(older_than * 1e6)
+            found = yield fetch("finished_jobs_of_name", tenant=tenant, name=name, before=before, most=most)
+            return (yield from _remove(tenant, before, found))
+
+        return await self.db.write(script)
+
+
+def _remove(tenant: str, before: int, old: list[database.Row]) -> database.Script[int]:
+    if not old:
+        return 0
+    # A job that was resumed since then is not finished any more.
+    locked = yield fetch("lock_finished", tenant=tenant, before=before, job_ids=[row[0] for row in old])
+    job_ids = [row[0] for row in locked]
+    for table in PRUNE_TABLES:
+        yield fetch(f"prune_{table}", tenant=tenant, job_ids=job_ids)
+    return len(job_ids)

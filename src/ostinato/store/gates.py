@@ -96,9 +96,3 @@ class Gates:
             return [OutsideEvent(*row) for row in found]
 
         return await self.db.read(script, snapshot=False)
-
-    async def prune_outside_events(self, tenant: str, older_than: float) -> None:
-        def script() -> database.Script[None]:
-            yield fetch("prune_outside_event", tenant=tenant, before=self.db.now() - int(older_than * 1e6))
-
-        await self.db.write(script)

@@ -61,6 +61,8 @@ class Memory:
         """Whether what is wanted is all here and concerns a few tasks only. A hint, which may be wrong."""
         if wanted.fresh or wanted.idempotency_keys or wanted.new_tasks > SMALL_JOB or self._distrust:
             return False
+        if wanted.gate_keys or wanted.outside_events:
+            return False
         for key in wanted.tasks:
             known = self._jobs.get((tenant, key[0]))
             task = None if known is None else known.tasks.get(key)
@@ -161,8 +163,8 @@ class Memory:
         return known
 
     def _keep(self, tenant: str, job_id: str, known: Known) -> None:
-        if self._distrust:
-            return
+        if self._distrust or known.job.max_parallel is not None:
+            return  # whose turn is next in such a job, only the database knows
         self._jobs[(tenant, job_id)] = known
         known.weight = len(known.tasks) + 1
         self._size += known.weight

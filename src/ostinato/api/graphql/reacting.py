@@ -27,7 +27,7 @@ async def list_gates(_: Any, info: Any) -> list[reacting.GateSummary]:
 
 
 @query.field("gate")
-async def find_gate(_: Any, info: Any, name: str, version: int | None = None) -> reacting.Definition | None:
+async def find_gate(_: Any, info: Any, name: str, version: int | None = None) -> reacting.StoredDefinition | None:
     try:
         return await gates.show_gate(info.context.client, name, version)
     except errors.DefinitionNotFound:
@@ -54,7 +54,7 @@ async def list_rules(_: Any, info: Any) -> list[reacting.RuleSummary]:
 
 
 @query.field("rule")
-async def find_rule(_: Any, info: Any, name: str, version: int | None = None) -> reacting.Definition | None:
+async def find_rule(_: Any, info: Any, name: str, version: int | None = None) -> reacting.StoredDefinition | None:
     try:
         return await rules.show_rule(info.context.client, name, version)
     except errors.DefinitionNotFound:

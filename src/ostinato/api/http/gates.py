@@ -74,7 +74,7 @@ async def list_gates(client: Client) -> reacting.Gates:
 
 
 @routes("GET", "/v1/gates/{name}", scope=scopes.JOBS_READ, problems=(404,), tag=TAG)
-async def show_gate(client: Client, name: Name, version: AtVersion = None) -> reacting.Definition:
+async def show_gate(client: Client, name: Name, version: AtVersion = None) -> reacting.StoredDefinition:
     """Show the definition of a gate."""
     return reacting.definition(await client.gates.shelf.stored(name, version))
 

@@ -36,7 +36,7 @@ async def list_rules(client: Client) -> reacting.Rules:
 
 
 @routes("GET", "/v1/rules/{name}", scope=scopes.JOBS_READ, problems=(404,), tag=TAG)
-async def show_rule(client: Client, name: Name, version: AtVersion = None) -> reacting.Definition:
+async def show_rule(client: Client, name: Name, version: AtVersion = None) -> reacting.StoredDefinition:
     """Show the definition of a rule."""
     return reacting.definition(await client.rules.shelf.stored(name, version))
 

@@ -17,6 +17,7 @@ from ostinato.core.commands import producing
 
 FIRE: Final = "ostinato.fire"
 RULE: Final = "rule:"
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SPACE: Final = uuid.UUID("6b0a3c9e-6f0e-5d7c-9d1e-3f5d0a7e9c11")
 
 
@@ -43,19 +44,30 @@ class Observe(msgspec.Struct, gc=False):
 def react(book: ledger.Ledger, rules: rulebook.RuleBook) -> None:
     """Enter what the rules want done about the events of this transaction."""
     for source, event_id, received_at, data in book.new_outside_events:
-        _follow(book, rules, codec.decode(data), f"{source}/{event_id}/{received_at}", 0)
+        _follow(book, rules, codec.decode(data), f"{source}/{event_id}/{received_at}")
     for heard in book.heard:
-        _follow(book, rules, _own_event(book, heard), f"{heard.job_id}/{heard.seq}", _depth(book, heard))
+        event, trace = _own_event(book, heard), book.jobs[heard.job_id].trace_parent
+        _follow(book, rules, event, f"{heard.job_id}/{heard.seq}", _depth(event["detail"]), trace)
     book.heard = []
 
 
-def _follow(book: ledger.Ledger, rules: rulebook.RuleBook, event: Mapping[str, Any], about: str, depth: int) -> None:
+def _follow(
+    book: ledger.Ledger,
+    rules: rulebook.RuleBook,
+    event: Mapping[str, Any],
+    about: str,
+    depth: int = 0,
+    trace_parent: str | None = None,
+) -> None:
     for rule in rules.matching(event):
-        enter(book, rule, event, str(uuid.uuid5(_SPACE, f"{book.tenant}/{about}/{rule.name}")), depth)
+        job_id = str(uuid.uuid5(_SPACE, f"{book.tenant}/{about}/{rule.name}"))
+        _submission(rule, event, job_id, depth, trace_parent).apply(book)
 
 
-def enter(book: ledger.Ledger, rule: rulebook.Rule, event: Mapping[str, Any], job_id: str, depth: int) -> None:
-    """Enter the job that does what a rule wants done."""
+def _submission(
+    rule: rulebook.Rule, event: Mapping[str, Any], job_id: str, depth: int, trace_parent: str | None
+) -> producing.Submit:
+    """The job that does what a rule wants done."""
     detail: Any = event.get("detail")
     correlation: Any = cast("dict[str, Any]", detail).get("correlationId") if isinstance(detail, dict) else None
     tasks: list[graph.TaskSpec] = []
@@ -70,15 +82,18 @@ def enter(book: ledger.Ledger, rule: rulebook.Rule, event: Mapping[str, Any], jo
         correlation_id=correlation if graph.is_id(correlation) else None,
         tags={"rule": rule.name},
     )
-    producing.Submit(job_id, spec, inputs).apply(book)
+    return producing.Submit(job_id, spec, inputs, trace_parent=trace_parent)
 
 
-def _depth(book: ledger.Ledger, heard: ledger.Heard) -> int:
-    found = codec.decode(book.jobs[heard.job_id].tags).get(rulebook.DEPTH_TAG)
-    return int(found) if isinstance(found, str) and found.isdigit() else 0
+def _depth(detail: Mapping[str, Any]) -> int:
+    """How far it is from whoever started it all: as the job says, or whoever did something to it."""
+    tag: Any = detail["tags"].get(rulebook.DEPTH_TAG, "")
+    of_job = int(tag) if tag.isascii() and tag.isdigit() else 0
+    return max(of_job, detail.get("depth", 0))
 
 
 def _own_event(book: ledger.Ledger, heard: ledger.Heard) -> dict[str, Any]:
+    """As patterns and templates see it: without fields that are too large to be carried about."""
     job = book.jobs[heard.job_id]
     detail: dict[str, Any] = {
         "jobId": job.job_id,
@@ -90,7 +105,7 @@ def _own_event(book: ledger.Ledger, heard: ledger.Heard) -> dict[str, Any]:
     }
     if heard.task_id is not None:
         detail |= {"taskId": heard.task_id, "name": heard.name, "attempt": heard.attempt}
-    told: Any = codec.decode(heard.data)
+    told = {name: value for name, value in _fields.decode(heard.data).items() if len(bytes(value)) <= book.spill_bytes}
     return {
         "version": "0",
         "id": f"{job.job_id}:{heard.seq}",
@@ -98,5 +113,5 @@ def _own_event(book: ledger.Ledger, heard: ledger.Heard) -> dict[str, Any]:
         "account": book.tenant,
         "time": moments.text(book.now),
         "detail-type": heard.kind,
-        "detail": detail | {name: value for name, value in told.items() if name not in detail},
+        "detail": {name: codec.decode(bytes(value)) for name, value in told.items()} | detail,
     }

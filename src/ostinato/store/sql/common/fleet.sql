@@ -70,6 +70,14 @@ RETURNING tenant;
 -- How long a tenant keeps finished jobs, if it has said so.
 SELECT retention_seconds FROM tenant WHERE tenant = :tenant;
 
+-- name: finished_jobs_of_name
+-- Jobs of one name that ended before a time, oldest first.
+SELECT job_id FROM job
+WHERE tenant = :tenant AND name = :name AND name <> '' AND created_at < :before
+    AND finished_at IS NOT NULL AND finished_at < :before
+ORDER BY created_at, job_id
+LIMIT :most;
+
 -- name: finished_jobs
 -- Jobs that ended before a time, oldest first.
 SELECT job_id FROM job

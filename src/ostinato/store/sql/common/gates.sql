@@ -40,5 +40,5 @@ WHERE tenant = :tenant AND (received_at, source, event_id) > (:after_at, :after_
 ORDER BY received_at, source, event_id LIMIT :most;
 
 -- name: prune_outside_event
--- Forget what was received long ago.
+-- Forget what others told before a time.
 DELETE FROM outside_event WHERE tenant = :tenant AND received_at < :before;

@@ -97,7 +97,15 @@ class Shelf(Generic[T]):
         if known is not None and (version is not None or time.monotonic() - known[0] < REMEMBERED_SECONDS):
             return known[1]
         targets.check_name(name, "name")
-        found = await self._store.definition(self._tenant, self._kind, name, version)
+        if known is not None:  # one looks again; whoever asks meanwhile gets what was known
+            self._known[(name, version)] = (time.monotonic(), known[1])
+        try:
+            found = await self._store.definition(self._tenant, self._kind, name, version)
+        except BaseException:
+            self._known.pop((name, version), None)
+            raise
+        if known is not None and known[1].version == found.version:
+            return known[1]
         if found.document is None:
             raise errors.DefinitionNotFound(f"there is no {self._kind} {name!r}", name=name)
         made = Defined(self._read(codec.decode(found.document)), found.version)

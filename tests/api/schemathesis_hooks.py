@@ -39,7 +39,7 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
         case.headers.pop("Idempotency-Key", None)  # it is for one job, and the same as in its body
     if case.method == "PUT" and case.path in DEFINITIONS:
         case.path_parameters["name"] = "defined"  # nobody else asks for it, so that what is reported is not unexpected
-    if case.path in SPOKEN:
+    if case.method in ("PUT", "POST") and case.path in SPOKEN:
         case.body = SPOKEN[case.path]
     elif case.path == "/v1/events":
         case.body = events(case.media_type or "")

@@ -57,7 +57,9 @@ async def test_a_rule_acts_on_what_happens(site: Site) -> None:
 
 async def test_a_rule_acts_on_the_engines_own_events(site: Site) -> None:
     pattern = {"source": ["ostinato"], "detail-type": ["Job Completed"], "detail": {"jobName": ["order"]}}
-    target = {"job": {"name": "after", "tasks": [{"taskId": "t", "name": "echo", "input": {"of": "{% detail.jobId %}"}}]}}
+    target = {
+        "job": {"name": "after", "tasks": [{"taskId": "t", "name": "echo", "input": {"of": "{% detail.jobId %}"}}]}
+    }
     client = await defined(site, "after", pattern=pattern, targets=[target])
     order = {"jobId": "order-1", "name": "order", "tasks": [{"taskId": "a", "name": "echo"}]}
     assert (await client.post("/v1/jobs", json=order)).status_code == 201

@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 from ostinato import errors
 from ostinato.api import limits, routing
 from ostinato.core import documents
+from ostinato.reactions import events
 
 STRUCTURED: Final = "application/cloudevents+json"
 BATCHED: Final = "application/cloudevents-batch+json"
@@ -45,8 +46,7 @@ def _items(given: Any) -> list[Any]:
     if isinstance(given, list):
         return cast("list[Any]", given)
     if isinstance(given, dict) and "Entries" in given:  # the body of PutEvents
-        entries = cast("dict[str, Any]", given)["Entries"]
-        return documents.as_list(entries, "Entries", 0, len(entries) if isinstance(entries, list) else 0)
+        return documents.as_list(cast("dict[str, Any]", given)["Entries"], "Entries", 0, events.MOST_EVENTS)
     return [given]
 
 

@@ -31,14 +31,14 @@ Number = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
 class GateDefinition(gate_definition.Gate, frozen=True, kw_only=True):
     """A gate as its author writes it. The name is that of the path; a member may be just a name."""
 
-    name: str | None = None
-    members: list[gate_definition.Member | str] | Literal["dynamic"]
+    name: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    members: list[gate_definition.Member | str] | Literal["dynamic"]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class RuleDefinition(rule_definition.Rule, frozen=True, kw_only=True):
     """A rule as its author writes it. The name is that of the path."""
 
-    name: str | None = None
+    name: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class Defined(Answer):

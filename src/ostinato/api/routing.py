@@ -6,8 +6,8 @@
     async def show_job(client: Client, job_id: JobId) -> models.JobDetail: ...
 
 The parameter `body` is read from the request and checked; the answer is encoded, and OpenAPI describes both, from the
-same annotations. `Reply` is for answers with a status of their own, and `takes` for bodies that say more than their type,
-or that come in other media types than JSON.
+same annotations. `Reply` is for answers with a status of their own, and `takes` for bodies that are more than their
+type says, or that come in other media types than JSON.
 """
 
 from __future__ import annotations
@@ -125,9 +125,7 @@ class Routes:
 
             _, shown, _ = compile_path(path)  # as OpenAPI has it: without the converters of parameters
             media_types = tuple(bodies) or (JSON,)
-            self.declared.append(
-                Declared(handler.__name__, (method,), shown, scope, install, media_types=media_types)
-            )
+            self.declared.append(Declared(handler.__name__, (method,), shown, scope, install, media_types=media_types))
             return handler
 
         return register

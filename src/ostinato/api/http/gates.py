@@ -93,9 +93,7 @@ async def list_gate_versions(client: Client, name: Name) -> reacting.Versions:
 
 
 @routes("POST", "/v1/gates/{name}/rollback", scope=scopes.CONFIG_WRITE, problems=(404, 409), tag=TAG)
-async def roll_back_gate(
-    client: Client, principal: Principal, name: Name, body: reacting.RollBack
-) -> reacting.Defined:
+async def roll_back_gate(client: Client, principal: Principal, name: Name, body: reacting.RollBack) -> reacting.Defined:
     """Make an earlier version of a gate the newest one."""
     saved = await client.gates.shelf.roll_back(name, body.version, actor=principal.actor)
     return reacting.Defined(name, saved.version)
@@ -130,9 +128,7 @@ async def report_arrivals(
 
 
 async def _arrive(gate: gates.Gate, key: str, given: reacting.Arrival) -> commands.Arrived:
-    return await gate.arrive(
-        key, given.member, given.data, status=given.status, correlation_id=given.correlation_id
-    )
+    return await gate.arrive(key, given.member, given.data, status=given.status, correlation_id=given.correlation_id)
 
 
 async def _report(gate: gates.Gate, key: str, given: Sequence[reacting.Arrival]) -> reacting.ArrivalOutcomes:

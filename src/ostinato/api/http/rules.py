@@ -55,9 +55,7 @@ async def list_rule_versions(client: Client, name: Name) -> reacting.Versions:
 
 
 @routes("POST", "/v1/rules/{name}/rollback", scope=scopes.CONFIG_WRITE, problems=(404, 409), tag=TAG)
-async def roll_back_rule(
-    client: Client, principal: Principal, name: Name, body: reacting.RollBack
-) -> reacting.Defined:
+async def roll_back_rule(client: Client, principal: Principal, name: Name, body: reacting.RollBack) -> reacting.Defined:
     """Make an earlier version of a rule the newest one."""
     saved = await client.rules.shelf.roll_back(name, body.version, actor=principal.actor)
     return reacting.Defined(name, saved.version)
@@ -75,9 +73,7 @@ async def match_rules(client: Client, body: dict[str, Any]) -> reacting.Matched:
     return reacting.Matched(await client.rules.matching(body))
 
 
-@routes(
-    "POST", "/v1/rules/check", scope=scopes.JOBS_READ, tag=TAG, takes={routing.JSON: reacting.RuleDefinition}
-)
+@routes("POST", "/v1/rules/check", scope=scopes.JOBS_READ, tag=TAG, takes={routing.JSON: reacting.RuleDefinition})
 async def check_rule(client: Client, body: dict[str, Any]) -> reacting.Checked:
     """Check a rule without saving it. It may be without a name."""
     made = client.rules.shelf.check({"name": "unnamed"} | body)

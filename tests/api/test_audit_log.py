@@ -99,7 +99,7 @@ mutation arrive { arrive(gate: "go", key: "k", member: "a") { outcome } }
 mutation openGate { openGate(gate: "go", key: "k", reason: "hurry") }
 mutation resetGate { resetGate(gate: "go", key: "k") }
 mutation freezeGate { freezeGate(gate: "go", key: "k", members: []) { created } }
-mutation defineRule { defineRule(definition: {name: "go", pattern: {a: [1]}, targets: [{index: {}}]}) { name } }
+mutation defineRule { defineRule(definition: {name: "r", pattern: {a: [1]}, targets: [{job: {tasks: "{%t%}"}}]}) {name}}
 mutation removeRule { removeRule(name: "go") }
 mutation postEvents { postEvents(events: {specversion: "1.0", source: "shop", id: "1", type: "Sold"}) { id } }
 """

@@ -242,7 +242,7 @@ ARGUMENTS = {
     "openGate": '(gate: "x", key: "k", reason: "hurry")',
     "resetGate": '(gate: "x", key: "k")',
     "freezeGate": '(gate: "x", key: "k", members: []) { jobId }',
-    "defineRule": '(definition: {name: "y", pattern: {source: ["shop"]}, targets: [{index: {}}]}) { version }',
+    "defineRule": '(definition: {name: "y", pattern: {a: [1]}, targets: [{job: {tasks: "{% t %}"}}]}) { version }',
     "removeRule": '(name: "x")',
     "postEvents": '(events: {specversion: "1.0", id: "1", source: "shop", type: "Sold"}) { outcome }',
 }
@@ -254,7 +254,9 @@ async def test_every_field_needs_its_scope_and_sees_nothing_of_others(site: Site
     await support.submitted(owner, job(task("a", "nobody-has-this")) | {"jobId": "x"})
     await owner.put("/v1/gates/x", json={"members": ["a", "b"]})
     await owner.post("/v1/gates/x/k/arrivals", json={"member": "a"})
-    await owner.put("/v1/rules/x", json={"pattern": {"source": ["shop"]}, "targets": [{"index": {}}]})
+    await owner.put(
+        "/v1/rules/x", json={"pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "j", "name": "go"}}]}
+    )
     looks = ("/v1/jobs/x/events", "/v1/gates/x/k", "/v1/gates/x", "/v1/rules/x")
     before = [(await owner.get(path)).json() for path in looks]
     stranger = await site.admin("other")

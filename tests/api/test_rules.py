@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from tests.api import test_server
 from tests.api.support import Site, problem
 from tests.api.test_graphql import ask, refused
 from tests.engine.support import until
+from tests.outgoing import support as web
 
 RULE: dict[str, Any] = {
     "description": "Ship what is sold",
@@ -180,3 +184,46 @@ async def test_who_may(site: Site) -> None:
     assert (await owner.get("/v1/jobs?name=rule:ship")).json()["jobs"] == []
     assert [e["outcome"] for e in (await owner.post("/v1/events", json=SOLD)).json()["events"]] == ["recorded"]
     await shipped(owner)
+
+
+# --- webhooks, as the command line allows them ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_server_calls_those_whom_it_may_call(
+    url: str, allowed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "default.SHOP").write_text("a secret of the shop\n")
+    monkeypatch.setenv("OSTINATO_SECRETS_DIR", str(tmp_path))
+    flags = ("--webhooks", "--webhook-network", "127.0.0.1/32") if allowed else ()
+    async with web.running() as called, httpx2.AsyncClient(timeout=60) as client:
+        with test_server.serving(url, *flags) as (_, address):
+            rule = {
+                "pattern": {"source": ["shop"]},
+                "targets": [{"webhook": {"url": called.url, "secret": "secret://SHOP", "body": "{% detail %}"}}],
+            }
+            assert (await client.put(f"{address}/v1/rules/call", json=rule)).status_code == 200
+            assert (await client.post(f"{address}/v1/events", json=SOLD)).status_code == 200
+
+            async def done() -> bool:
+                letters = (await client.get(f"{address}/v1/dead-letters")).json()["deadLetters"]
+                if letters:
+                    assert "webhooks are off here" in letters[0]["error"]["message"]
+                return bool(called.requests) if allowed else bool(letters)
+
+            await until(done, "the call")
+            if allowed:
+                (request,) = called.requests
+                assert request.body == b'{"price":120,"order":"A17"}'
+                assert request.headers["webhook-signature"].startswith("v1,")
+            else:
+                assert called.requests == []
+
+
+@pytest.mark.parametrize("command", ["server", "worker", "dev"])
+def test_a_network_that_is_none_is_told_at_once(sqlite_url: str, command: str, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text("from ostinato import Ostinato\napp = Ostinato()\n")
+    application = () if command == "server" else (os.fspath(tmp_path / "shop.py"),)
+    reload = ("--no-reload",) if command == "dev" else ()
+    said = test_server.run(sqlite_url, command, *application, *reload, "--webhook-network", "10.0.0.0/99", code=2)
+    assert "10.0.0.0/99" in said

@@ -19,7 +19,7 @@ _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 RESERVED = "ostinato."
 """How the engine's own functions, and the queue that they run on, are named."""
 SYSTEM_QUEUE = "ostinato.system"
-RESERVED_JOBS = ("gate:", "rule:")
+RESERVED_JOBS = ("gate:", "playbook:", "rule:")
 """How jobs are named that the engine enters by itself."""
 MOST_TAGS = 64
 LONGEST_TAG_KEY = 128
@@ -101,7 +101,7 @@ def read_job(document: Any) -> JobSpec:
     if spec.idempotency_key is not None:
         _check_text(spec.idempotency_key, "idempotencyKey")
     if spec.tags:
-        _check_tags(spec.tags)
+        check_tags(spec.tags)
     if spec.deadline is not None and not 0 < spec.deadline < retry.LONGEST:
         raise errors.InvalidInput(
             f"deadline must be more than 0 seconds from now, not {spec.deadline!r}", field="deadline"
@@ -180,7 +180,7 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         depth[task_id] = 1 + max((depth[d] for d in task.depends_on), default=-1)
         seconds = task.timeout if task.timeout is not None else timeout
         cost[task_id] = (cost[longest] if longest else 0.0) + (seconds or 1.0)
-        worst = _worst_case(task.retry or policy, seconds)
+        worst = None if seconds is None else worst_case(task.retry or policy, seconds)
         if spec.deadline is not None and worst is not None and worst > spec.deadline:
             warnings.append(
                 f"task {task_id!r} may need {worst:,.0f} s with all its attempts, "
@@ -195,6 +195,11 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         path.append(at)
         at = before[at]
     return Plan(levels=levels, critical_path=path[::-1], warnings=warnings)
+
+
+def worst_case(policy: retry.Retry, timeout: float) -> float:
+    """How many seconds all attempts may take, with the waiting between them."""
+    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
 
 
 def check_id(value: object, field: str) -> str:
@@ -231,12 +236,6 @@ def unknown_function_message(name: str, known: Sequence[str]) -> str:
 def request_hash_source(spec: JobSpec) -> bytes:
     """The bytes whose equality means 'the same request' for an idempotency key."""
     return codec.encode_canonical(spec)
-
-
-def _worst_case(policy: retry.Retry, timeout: float | None) -> float | None:
-    if timeout is None:
-        return None
-    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
 
 
 def _check_task(task: TaskSpec) -> None:
@@ -281,7 +280,7 @@ def check_name(value: str, field: str) -> None:
         )
 
 
-def _check_tags(tags: dict[str, str]) -> None:
+def check_tags(tags: dict[str, str]) -> None:
     if len(tags) > MOST_TAGS:
         raise errors.InvalidInput(f"tags has {len(tags):,} tags and the limit is {MOST_TAGS}", field="tags")
     for key, value in tags.items():

@@ -250,14 +250,14 @@ def _check_schema(schema: dict[str, Any], field: str) -> None:
     _check_size(schema, field, LARGEST_SCHEMA)
     if schema.get("type") != "object":
         raise errors.InvalidInput(
-            f"{field}.type must be 'object', not {documents.short(schema.get('type'))}: an agent answers with an object",
+            f"{field}.type must be 'object', not {documents.short(schema.get('type'))}: agents answer with objects",
             field=f"{field}.type",
         )
     where = f"{field}.properties"
     properties = documents.as_object(schema.get("properties"), where)
     if not 1 <= len(properties) <= MOST_OUTPUTS:
         raise errors.InvalidInput(
-            f"{where} has {len(properties):,} fields: an agent answers 1 to {MOST_OUTPUTS}, so give more to more agents",
+            f"{where} has {len(properties):,} fields: an agent answers 1 to {MOST_OUTPUTS}; leave the others to others",
             field=where,
         )
     for name in properties:
@@ -427,7 +427,11 @@ def _check_template(template: Any, field: str) -> None:
 
 
 def _check_size(value: Any, field: str, largest: int) -> None:
-    if len(codec.encode(value, field)) > largest:
+    try:
+        size = len(codec.encode(value, field))
+    except errors.InvalidPayload as error:
+        raise errors.InvalidPayload(error.message, field=field) from None
+    if size > largest:
         raise errors.InvalidInput(f"{field} has more than {largest:,} bytes: make it smaller", field=field)
 
 

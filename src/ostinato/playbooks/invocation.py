@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -53,12 +53,16 @@ def arguments(call: Invocation, template: Mapping[str, Any] | None, render: Rend
     return {name: given[name] for name in names if name in given}
 
 
+class _Failed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a failed dependency looks."""
+
+    error: Error
+
+
 def _outcome(parent: str, value: Any) -> tuple[Any, Error | None]:
     if value is None:
         return None, Error("Skipped", f"agent {parent!r} gave no answer")
-    if isinstance(value, dict) and list(cast("dict[str, Any]", value)) == ["error"]:
-        told = cast("dict[str, Any]", value)["error"]
-        if isinstance(told, dict) and "message" in told:
-            failure = cast("dict[str, Any]", told)
-            return None, Error(str(failure.get("type", "Error")), str(failure["message"]))
-    return value, None
+    try:
+        return None, msgspec.convert(value, _Failed).error
+    except msgspec.ValidationError:
+        return value, None

@@ -24,7 +24,7 @@ class Plan(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def plan(playbook: Playbook, edges: Graph | None, agents: Mapping[str, Agent]) -> Plan:
-    """Unite the edges of the graph with the parents that the agents name themselves. `agents` are all that there are."""
+    """Unite the edges of the graph with the parents that the agents name. `agents` are all that there are."""
     chosen = _chosen(playbook, agents)
     _check_synthesizer(playbook, agents)
     parents = _parents(chosen, edges)

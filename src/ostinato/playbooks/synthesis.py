@@ -22,8 +22,6 @@ from ostinato.playbooks.invocation import Error, Invocation
 
 Evaluate = Callable[[str, Any], Any]
 """From a JSONata expression and its input to its value."""
-Ask = Callable[[Invocation], Any]
-"""From what an agent is called with to its output."""
 
 
 class Absence(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -52,16 +50,15 @@ def synthesize(playbook: Playbook, aggregate: Aggregate, *, evaluate: Evaluate) 
     return result(aggregate, outputs)
 
 
-def question(playbook: Playbook, aggregate: Aggregate, raw_data: Any, *, tenant_id: str) -> Invocation:
+def question(agent_id: str, aggregate: Aggregate, raw_data: Any, *, tenant_id: str, domain_id: str) -> Invocation:
     """What the synthesizing agent is called with."""
-    assert playbook.synthesis.agent is not None
     completed = aggregate.completed
     return Invocation(
-        playbook.synthesis.agent,
+        agent_id,
         raw_data,
         {name: completed[name].output if name in completed else None for name in aggregate.agents},
         tenant_id,
-        playbook.domain,
+        domain_id,
         {name: answer.error for name, answer in aggregate.agents.items() if isinstance(answer.error, Error)},
     )
 
@@ -80,25 +77,29 @@ def result(aggregate: Aggregate, synthesized: Any) -> Result:
 
 def flat(outputs: Mapping[str, Mapping[str, Any]], conflict: Conflict) -> dict[str, Any]:
     """The fields of all, in the order in which they first appear."""
-    found: dict[str, dict[bytes, tuple[str, Any]]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for agent, output in outputs.items():
         for field, value in output.items():
-            # Equal is what is written alike as JSON: in Python, 1 and true would be equal too.
-            found.setdefault(field, {}).setdefault(codec.encode_canonical(value), (agent, value))
-    return {field: _settle(field, list(values.values()), conflict) for field, values in found.items()}
+            found.setdefault(field, {})[agent] = value
+    return {field: _settle(field, values, conflict) for field, values in found.items()}
 
 
-def _settle(field: str, values: list[tuple[str, Any]], conflict: Conflict) -> Any:
-    if len(values) == 1 or conflict == "first":
-        return values[0][1]
+def _settle(field: str, values: dict[str, Any], conflict: Conflict) -> Any:
+    """`values` are those of the agents that gave one, in order."""
+    if conflict == "last":
+        return list(values.values())[-1]
+    different: dict[bytes, str] = {}
+    for agent, value in values.items():
+        # Equal is what is written alike as JSON: in Python, 1 and true would be equal too.
+        different.setdefault(codec.encode_canonical(value), agent)
+    first, *others = different.values()
+    if conflict == "first" or not others:
+        return values[first]
     if conflict == "list":
-        return [value for _, value in values]
-    if conflict == "error":
-        (first, _), (second, _), *_ = values
-        raise errors.ConflictingOutputs(
-            f"agents {first!r} and {second!r} gave different values for {field!r}: give one of them another field, or "
-            "say with synthesis.conflict whose counts",
-            field=field,
-            agents=[agent for agent, _ in values],
-        )
-    return values[-1][1]
+        return [values[agent] for agent in (first, *others)]
+    raise errors.ConflictingOutputs(
+        f"agents {first!r} and {others[0]!r} gave different values for {field!r}: give one of them another field, or "
+        "say with synthesis.conflict whose counts",
+        field=field,
+        agents=[first, *others],
+    )

@@ -46,6 +46,12 @@ class UnknownDependency(InvalidGraph):
     code = "unknown_dependency"
 
 
+class UnknownAgent(InvalidGraph):
+    """A playbook needs an agent that is not there."""
+
+    code = "unknown_agent"
+
+
 class DuplicateTask(InvalidGraph):
     """Two tasks have the same id."""
 
@@ -357,6 +363,12 @@ class ExpressionFailed(TerminalError):
     """The expression could not be evaluated."""
 
     code = "expression_failed"
+
+
+class ConflictingOutputs(TerminalError):
+    """Two agents gave different values for one field."""
+
+    code = "conflicting_outputs"
 
 
 class TargetRefused(TerminalError):

@@ -19,8 +19,10 @@ _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 RESERVED = "ostinato."
 """How the engine's own functions, and the queue that they run on, are named."""
 SYSTEM_QUEUE = "ostinato.system"
-RESERVED_JOBS = ("gate:", "rule:")
-"""How jobs are named that the engine enters by itself."""
+OWN_JOBS = ("gate:", "rule:")
+"""How jobs are named that the engine enters by itself, and that are its own."""
+RESERVED_JOBS = (*OWN_JOBS, "playbook:")
+"""How nobody may name a job."""
 MOST_CONCURRENCY = 1_000_000
 MOST_TAGS = 64
 LONGEST_TAG_KEY = 128
@@ -196,7 +198,7 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         depth[task_id] = 1 + max((depth[d] for d in task.depends_on), default=-1)
         seconds = task.timeout if task.timeout is not None else timeout
         cost[task_id] = (cost[longest] if longest else 0.0) + (seconds or 1.0)
-        worst = _worst_case(task.retry or policy, seconds)
+        worst = None if seconds is None else worst_case(task.retry or policy, seconds)
         if spec.deadline is not None and worst is not None and worst > spec.deadline:
             warnings.append(
                 f"task {task_id!r} may need {worst:,.0f} s with all its attempts, "
@@ -211,6 +213,11 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         path.append(at)
         at = before[at]
     return Plan(levels=levels, critical_path=path[::-1], warnings=warnings)
+
+
+def worst_case(policy: retry.Retry, timeout: float) -> float:
+    """How many seconds all attempts may take, with the waiting between them."""
+    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
 
 
 def check_id(value: object, field: str) -> str:
@@ -247,12 +254,6 @@ def unknown_function_message(name: str, known: Sequence[str]) -> str:
 def request_hash_source(spec: JobSpec) -> bytes:
     """The bytes whose equality means 'the same request' for an idempotency key."""
     return codec.encode_canonical(spec)
-
-
-def _worst_case(policy: retry.Retry, timeout: float | None) -> float | None:
-    if timeout is None:
-        return None
-    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
 
 
 def _check_task(task: TaskSpec) -> None:

@@ -38,6 +38,7 @@ Key = Annotated[str, retry.said(minLength=1, maxLength=255, pattern=r"^[^\x00]*$
 TagKey = Annotated[str, retry.said(minLength=1, maxLength=LONGEST_TAG_KEY, pattern=r"^[^\x00=]*$")]
 TagValue = Annotated[str, retry.said(maxLength=LONGEST_TAG_VALUE, pattern=r"^[^\x00]*$")]
 Status = Annotated[str, retry.said(minLength=1, maxLength=statuses.LONGEST_STATUS)]
+Tags = Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)]
 Seconds = Annotated[float, retry.said(exclusiveMinimum=0, exclusiveMaximum=retry.LONGEST)]
 Priority = Annotated[int, retry.said(minimum=-LARGEST_PRIORITY, maximum=LARGEST_PRIORITY)]
 
@@ -78,7 +79,7 @@ class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_d
     request_id: Id | None = None
     correlation_id: Id | None = None
     idempotency_key: Key | None = None
-    tags: Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)] = {}
+    tags: Tags = {}
     priority: Priority = 0
     deadline: Seconds | None = None
     max_concurrency: Annotated[int, retry.said(minimum=1, maximum=MOST_CONCURRENCY)] | None = None

@@ -1,0 +1,2 @@
+-- Holds the number 8 until its own migration takes the place of this one.
+SELECT 1;

@@ -44,10 +44,13 @@ Priority = Annotated[int, retry.said(minimum=-LARGEST_PRIORITY, maximum=LARGEST_
 
 
 class Statuses(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """What a job says of itself when one of its tasks starts, and when it completes."""
+    """What a job says of itself when one of its tasks starts, and when and how it ends."""
 
     started: Status | None = None
     completed: Status | None = None
+    failed: Status | None = None
+    """For good."""
+    cancelled: Status | None = None
 
 
 class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -268,7 +271,7 @@ def _check_task(task: TaskSpec) -> None:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
     if task.delay is not None and not 0 <= task.delay < retry.LONGEST:
         raise errors.InvalidInput(f"delay of task {task.task_id!r} must be 0 seconds or more, not {task.delay!r}")
-    for status in () if task.statuses is None else (task.statuses.started, task.statuses.completed):
+    for status in () if task.statuses is None else msgspec.structs.astuple(task.statuses):
         if status is not None:
             statuses.check(status, None)
     if task.external and (task.delay is not None or task.retry is not None or task.timeout is not None):

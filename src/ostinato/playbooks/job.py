@@ -17,12 +17,14 @@ import msgspec
 
 from ostinato.core import codec, graph
 from ostinato.core.retry import Retry
-from ostinato.playbooks.definition import Agent, Graph, Playbook
+from ostinato.playbooks import statuses
+from ostinato.playbooks.definition import Agent, Graph, Playbook, Stages
 from ostinato.playbooks.plan import Plan, timeout_of
 
 JOB = "playbook:"
 AGENT = "ostinato.agent."
 STAGE = "ostinato.playbook."
+LOAD, LOAD_GRAPH, PLAN = "$load", "$load-graph", "$plan"
 AGGREGATE, VALIDATE, SYNTHESIZE, SAVE = "$aggregate", "$validate", "$synthesize", "$save"
 STAGE_RETRY = Retry(max_attempts=3, base_delay=2.0, multiplier=1.5)
 """Two retries, as for everything that reads and writes only what is our own."""
@@ -118,6 +120,7 @@ def agent_tasks(playbook: Playbook, plan: Plan, agents: Mapping[str, Agent]) -> 
             queue=agents[name].queue if agents[name].kind == "function" else graph.SYSTEM_QUEUE,
             optional=True,
             on_dependency_failure="run" if agents[name].on_parent_failure == "run" else "skip",
+            statuses=graph.Statuses(started=statuses.invoking(name), completed=statuses.agent_complete(name)),
         )
         for level in plan.levels
         for name in level
@@ -131,16 +134,36 @@ def stage_tasks(playbook: Playbook, plan: Plan, agents: Mapping[str, Agent]) -> 
     everybody = [name for level in plan.levels for name in level]
     tasks = [
         _stage(AGGREGATE, everybody, stages.aggregate.timeout, on_dependency_failure="run"),
-        _stage(VALIDATE, [AGGREGATE], stages.validate.timeout),
+        _stage(VALIDATE, [AGGREGATE], stages.validate.timeout, says=statuses.VALIDATING),
     ]
     if synthesizer is None:
-        tasks.append(_stage(SYNTHESIZE, [AGGREGATE, VALIDATE], stages.synthesize.timeout))
+        tasks.append(
+            _stage(SYNTHESIZE, [AGGREGATE, VALIDATE], stages.synthesize.timeout, says=statuses.SYNTHESIZING)
+        )
     else:  # it takes as long as the agent that does it
         timeout = timeout_of(playbook, synthesizer)
-        tasks.append(_stage(SYNTHESIZE, [AGGREGATE, VALIDATE], timeout, retry=synthesizer.retry))
+        tasks.append(
+            _stage(SYNTHESIZE, [AGGREGATE, VALIDATE], timeout, retry=synthesizer.retry, says=statuses.SYNTHESIZING)
+        )
     if playbook.save.enabled:
         tasks.append(_stage(SAVE, [SYNTHESIZE], stages.save.timeout))
+    last = tasks[-1]
+    if last.statuses is not None:
+        last.statuses = msgspec.structs.replace(
+            last.statuses, completed=statuses.COMPLETE, cancelled=statuses.ERROR
+        )
     return tasks
+
+
+def first_tasks(stages: Stages) -> list[graph.TaskSpec]:
+    """What comes before it is known which agents there are: loading them and their graph, and the plan, which then
+    enters all the others."""
+    load = _stage(LOAD, [], stages.load.timeout, says=statuses.LOADING)
+    return [
+        load,
+        _stage(LOAD_GRAPH, [LOAD], stages.load_graph.timeout),
+        _stage(PLAN, [LOAD, LOAD_GRAPH], stages.plan.timeout),
+    ]
 
 
 def _stage(
@@ -150,6 +173,7 @@ def _stage(
     *,
     retry: Retry = STAGE_RETRY,
     on_dependency_failure: Literal["block", "run"] = "block",
+    says: str | None = None,
 ) -> graph.TaskSpec:
     return graph.TaskSpec(
         task_id,
@@ -159,6 +183,7 @@ def _stage(
         timeout=timeout,
         queue=graph.SYSTEM_QUEUE,
         on_dependency_failure=on_dependency_failure,
+        statuses=graph.Statuses(started=says, failed=statuses.ERROR),
     )
 
 

@@ -18,8 +18,11 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
-REMEMBERED_SECONDS = 1.0
-"""How long a definition is believed to be as it was. Whoever changes one here is heard at once."""
+REMEMBERED_SECONDS = 300.0
+"""How long a definition is kept at hand, if nobody changes anything."""
+MOST_REMEMBERED = 1000
+CHECKED_SECONDS = 1.0
+"""How often it is asked whether somebody did. Whoever does so in this process is heard at once."""
 
 
 class Application(Protocol):
@@ -51,7 +54,10 @@ class Shelf(Generic[T]):
         self._kind = kind
         self._read = read
         self._expressions_of = expressions_of
-        self._known: dict[tuple[str, int | None], tuple[float, Defined[T]]] = {}
+        self._known: dict[tuple[str, int | None], Defined[T]] = {}
+        self._all: list[Defined[T]] | None = None
+        self._stamp = -1
+        self._stamped_at = self._read_at = -REMEMBERED_SECONDS
 
     async def save(
         self, document: Any, *, actor: str | None = None, expected: int | None = None
@@ -62,7 +68,7 @@ class Shelf(Generic[T]):
         saved = await self._store.save_definition(
             self._tenant, self._kind, name, codec.encode(made), created_by=actor, expected=expected
         )
-        self._known.pop((name, None), None)
+        self._forget()
         await self._app.note(actor, f"{self._kind}s.save", name, version=saved.version)
         return saved
 
@@ -77,30 +83,56 @@ class Shelf(Generic[T]):
 
     async def remove(self, name: str, *, actor: str | None = None) -> None:
         await self._store.save_definition(self._tenant, self._kind, name, None, created_by=actor)
-        self._known.pop((name, None), None)
+        self._forget()
         await self._app.note(actor, f"{self._kind}s.remove", name)
 
     async def roll_back(self, name: str, version: int, *, actor: str | None = None) -> definitions.Definition:
         """Make an earlier version the newest one."""
         earlier = await self._store.definition(self._tenant, self._kind, name, version)
         saved = await self._store.save_definition(self._tenant, self._kind, name, earlier.document, created_by=actor)
-        self._known.pop((name, None), None)
+        self._forget()
         await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         return saved
 
     async def get(self, name: str, version: int | None = None) -> Defined[T]:
         """As it is now, or as it was in one version."""
+        await self._keep_up()
         known = self._known.get((name, version))
-        if known is not None and (version is not None or time.monotonic() - known[0] < REMEMBERED_SECONDS):
-            return known[1]
-        found = await self._store.definition(self._tenant, self._kind, name, version)
+        if known is None:
+            known = self._defined(await self._store.definition(self._tenant, self._kind, name, version))
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[(name, version)] = known
+        return known
+
+    async def everything(self) -> list[Defined[T]]:
+        """All definitions as they are now."""
+        await self._keep_up()
+        if self._all is None:
+            self._all = [self._defined(found) for found in await self.all()]
+        return self._all
+
+    def _defined(self, found: definitions.Definition) -> Defined[T]:
         if found.document is None:
-            raise errors.DefinitionNotFound(f"there is no {self._kind} {name!r}", name=name)
-        made = Defined(self._read(codec.decode(found.document)), found.version)
-        if len(self._known) > 1000:
-            self._known.clear()
-        self._known[(name, version)] = (time.monotonic(), made)
-        return made
+            raise errors.DefinitionNotFound(f"there is no {self._kind} {found.name!r}", name=found.name)
+        return Defined(self._read(codec.decode(found.document)), found.version)
+
+    async def _keep_up(self) -> None:
+        """Forget what is remembered if it is old, or somebody has changed something."""
+        now = time.monotonic()
+        if now - self._read_at >= REMEMBERED_SECONDS:
+            self._forget()
+        if now - self._stamped_at >= CHECKED_SECONDS:
+            stamp = await self._store.definitions_stamp(self._tenant)
+            if stamp != self._stamp:
+                self._forget()
+            self._stamp, self._stamped_at = stamp, now
+
+    def _forget(self) -> None:
+        self._known.clear()
+        self._all = None
+        self._read_at = time.monotonic()
+        self._stamped_at = -REMEMBERED_SECONDS
 
     async def all(self) -> list[definitions.Definition]:
         return await self._store.definitions(self._tenant, self._kind)

@@ -179,8 +179,8 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         before[task_id] = longest
         depth[task_id] = 1 + max((depth[d] for d in task.depends_on), default=-1)
         seconds = task.timeout if task.timeout is not None else timeout
-        cost[task_id] = (cost[longest] if longest else 0.0) + (seconds or 1.0)
-        worst = _worst_case(task.retry or policy, seconds)
+        cost[task_id] = (cost[longest] if longest else 0.0) + (task.delay or 0.0) + (seconds or 1.0)
+        worst = _worst_case(task.retry or policy, seconds, task.delay)
         if spec.deadline is not None and worst is not None and worst > spec.deadline:
             warnings.append(
                 f"task {task_id!r} may need {worst:,.0f} s with all its attempts, "
@@ -233,10 +233,11 @@ def request_hash_source(spec: JobSpec) -> bytes:
     return codec.encode_canonical(spec)
 
 
-def _worst_case(policy: retry.Retry, timeout: float | None) -> float | None:
+def _worst_case(policy: retry.Retry, timeout: float | None, delay: float | None) -> float | None:
     if timeout is None:
-        return None
-    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
+        return delay
+    pauses = sum(policy.delay(n) for n in range(1, policy.max_attempts))
+    return (delay or 0.0) + policy.max_attempts * timeout + pauses
 
 
 def _check_task(task: TaskSpec) -> None:

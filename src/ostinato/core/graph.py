@@ -201,8 +201,8 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         before[task_id] = longest
         depth[task_id] = 1 + max((depth[d] for d in task.depends_on), default=-1)
         seconds = task.timeout if task.timeout is not None else timeout
-        cost[task_id] = (cost[longest] if longest else 0.0) + (seconds or 1.0)
-        worst = None if seconds is None else worst_case(task.retry or policy, seconds)
+        cost[task_id] = (cost[longest] if longest else 0.0) + (task.delay or 0.0) + (seconds or 1.0)
+        worst = task.delay if seconds is None else (task.delay or 0.0) + worst_case(task.retry or policy, seconds)
         if spec.deadline is not None and worst is not None and worst > spec.deadline:
             warnings.append(
                 f"task {task_id!r} may need {worst:,.0f} s with all its attempts, "

@@ -19,9 +19,11 @@ from ostinato.core import audit_chain, codec, commands, filters, graph, statuses
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import bell, engine, scribe
+from ostinato.reactions import agents as agents_
 from ostinato.reactions import events as outside
-from ostinato.reactions import functions as own_functions
 from ostinato.reactions import gates as gates_
+from ostinato.reactions import own
+from ostinato.reactions import playbooks as playbooks_
 from ostinato.reactions import rules as rules_
 from ostinato.store import connect, lists, stream
 
@@ -87,6 +89,15 @@ class Ostinato:
 
         return register
 
+    def agent(self, name: str, /, *, queue: str = "default") -> Callable[[Callable[..., Any]], functions.Function]:
+        """Register a function that agents of playbooks can name. It is called with what it has names for of
+        `agent_id`, `raw_data`, `parent_output`, `parent_error`, or of what the agent's own input says."""
+
+        def register(code: Callable[..., Any]) -> functions.Function:
+            return self.function(name, queue=queue)(agents_.as_function(code))
+
+        return register
+
     def graph(self, name: str, **settings: Any) -> builder.Graph:
         """A builder for people who prefer code to JSON."""
         return builder.Graph(name, **settings)
@@ -110,7 +121,7 @@ class Ostinato:
             keyring=self.keyring,
             secret_source=self.secret_source,
             manual=manual,
-            own_functions=own_functions.make,
+            own_functions=own.make,
         )
 
     def attach(self, running: engine.Engine) -> None:
@@ -244,6 +255,21 @@ class Ostinato:
     def rules(self) -> rules_.Rules:
         """The rules of this tenant: what is to happen about which events."""
         return rules_.Rules(self)
+
+    @functools.cached_property
+    def playbooks(self) -> playbooks_.Playbooks:
+        """The playbooks of this tenant, with their agents and graphs: define them, plan them, start them."""
+        return playbooks_.Playbooks(self)
+
+    async def ingest(self, domain_id: str, data: Any, **settings: Any) -> Job:
+        """Give data to the ingestion playbook of a domain."""
+        started = await self.playbooks.start("ingestion", domain_id, data, **settings)
+        return Job(self, started.job_id, created=started.created)
+
+    async def query(self, domain_id: str, data: Any, **settings: Any) -> Job:
+        """Ask the query playbook of a domain."""
+        started = await self.playbooks.start("query", domain_id, data, **settings)
+        return Job(self, started.job_id, created=started.created)
 
     async def post_events(self, events: Any, *, actor: str | None = None) -> list[outside.Received]:
         """Record events of others, each once, and let the rules act on them."""

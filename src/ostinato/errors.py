@@ -46,6 +46,12 @@ class UnknownDependency(InvalidGraph):
     code = "unknown_dependency"
 
 
+class UnknownAgent(InvalidGraph):
+    """A playbook needs an agent that is not there."""
+
+    code = "unknown_agent"
+
+
 class DuplicateTask(InvalidGraph):
     """Two tasks have the same id."""
 
@@ -157,6 +163,12 @@ class GateKeyNotFound(NotFound):
     code = "gate_key_not_found"
 
 
+class ResultNotFound(NotFound):
+    """There is no saved result with this id."""
+
+    code = "result_not_found"
+
+
 class NotPossible(OstinatoError):
     """This cannot be done in the present state."""
 
@@ -191,6 +203,12 @@ class GateClosed(NotPossible):
     """The report came too late, and the gate refuses late reports."""
 
     code = "gate_closed"
+
+
+class NotSearchable(NotPossible):
+    """Saved results are encrypted here, and nothing of them is indexed: set `search_index_in_clear` to search them."""
+
+    code = "not_searchable"
 
 
 class LeaseLost(NotPossible):
@@ -359,6 +377,12 @@ class ExpressionFailed(TerminalError):
     code = "expression_failed"
 
 
+class ConflictingOutputs(TerminalError):
+    """Two agents gave different values for one field."""
+
+    code = "conflicting_outputs"
+
+
 class TargetRefused(TerminalError):
     """This address must not be called."""
 
@@ -381,6 +405,12 @@ class CallRejected(TerminalError):
     """The called server does not want this request: sending it again does not help."""
 
     code = "call_rejected"
+
+
+class EmbeddingFailed(OstinatoError):
+    """The embedder could not turn the texts into vectors."""
+
+    code = "embedding_failed"
 
 
 class RetryAfter(OstinatoError):

@@ -9,6 +9,7 @@ import schemathesis
 
 FUNCTION = "print"
 """The one that a worker has registered: jobs with others are refused."""
+PAGED = ("/v1/jobs", "/v1/dead-letters", "/v1/executions", "/v1/gates/{name}/keys")
 GRAPHS = ("/v1/jobs", "/v1/plans", "/v1/jobs/{jobId}/tasks", "/v1/work/add-tasks")
 
 
@@ -33,7 +34,7 @@ def events(media_type: str) -> Any:
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
-    if case.query and case.path in ("/v1/jobs", "/v1/dead-letters", "/v1/gates/{name}/keys"):
+    if case.query and case.path in PAGED:
         case.query.pop("cursor", None)  # only what a page before gave
     if case.headers and case.path == "/v1/jobs":
         case.headers.pop("Idempotency-Key", None)  # it is for one job, and the same as in its body
@@ -74,5 +75,7 @@ def without_knots(tasks: list[dict[str, Any]], *, grows: bool) -> list[dict[str,
     for task in tasks:
         known = [kept[up]["taskId"] for up in task.get("dependsOn", ()) if up in kept]
         task_id = str(uuid.uuid4()) if grows else task["taskId"]
+        if task.get("external"):  # nobody runs it
+            task = {name: value for name, value in task.items() if name not in ("delay", "retry", "timeout")}
         kept.setdefault(task["taskId"], task | {"taskId": task_id, "dependsOn": known})
     return list(kept.values())

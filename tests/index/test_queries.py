@@ -1,6 +1,7 @@
 """C6: executions by agent, status, tag, correlation id and time, in any combination, both ways, page by page."""
 
 import collections
+import copy
 import datetime
 import random
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 
 from ostinato import Ostinato, errors, testing, views
 from ostinato.core import executions as core
-from ostinato.store import executions
+from ostinato.core import filters
+from ostinato.store import database, executions
 from tests.engine import support as engine_support
 from tests.engine.support import job, opened, task
 from tests.index.support import AGENT, change
@@ -153,3 +155,49 @@ async def test_bad_filters_name_the_field(url: str) -> None:
         with pytest.raises(errors.InvalidInput) as caught:
             await app.execution_counts("week")
         assert caught.value.details["field"] == "by"
+
+
+class Counted:
+    """A database that counts what a script asks for and gets."""
+
+    def __init__(self, inner: database.Database) -> None:
+        self._inner = inner
+        self.statements = 0
+        self.rows = 0
+
+    async def read(self, script: Any, **options: Any) -> Any:
+        return await self._inner.read(lambda: self._counted(script()), **options)
+
+    def _counted(self, script: Any) -> Any:
+        answer: Any = None
+        while True:
+            try:
+                request = script.send(answer)
+            except StopIteration as stop:
+                return stop.value
+            answer = yield request
+            self.statements += 1
+            self.rows += len(answer)
+
+
+@pytest.mark.parametrize(
+    "wanted", [{}, {"agent_name": "agent-7"}, {"status": "RUNNING"}, {"agent_name": "agent-7", "status": "RUNNING"}]
+)
+async def test_c8_a_page_costs_the_same_however_many_agents_and_executions_there_are(url: str, wanted: Any) -> None:
+    """C10: no machine is listed, and nothing is fetched that is not on the page (and the one that follows it)."""
+    async with opened(url) as app:
+        asked = copy.copy(app.engine.store)
+        costs: list[tuple[int, int]] = []
+        for agents, first in ((10, 0), (100, 2000)):
+            events = [
+                change(name=f"{agents}-{n}", machine=f"agent-{n % agents}", start=first + n) for n in range(agents * 12)
+            ]
+            for start in range(0, len(events), 500):
+                await app.index.report(events[start : start + 500])
+            counted = Counted(app.engine.db)
+            asked.db = counted  # pyright: ignore[reportAttributeAccessIssue]
+            page = await asked.executions("default", filters.execution_filter(**wanted), most=10)
+            assert len(page) == 10
+            costs.append((counted.statements, counted.rows))
+        assert costs[0] == costs[1]
+        assert costs[0][1] == 11 + 11 + 2 * 10, "keys, rows and tags"

@@ -230,9 +230,16 @@ class ExecutionCounts(Answer):
 
 
 class Definition(Body):
-    """A definition elsewhere, and its tags."""
+    """A definition elsewhere, and all its tags."""
 
-    state_machine_arn: Annotated[str, msgspec.Meta(min_length=1, max_length=executions.LONGEST, pattern=r"^[^\x00]*$")]
+    state_machine_arn: Annotated[str, said(minLength=1, maxLength=executions.LONGEST, pattern=r"^[ -~]*$")]
+    tags: graph.Tags
+
+
+class TaggedDefinition(Answer):
+    """The tags by which the executions of a definition elsewhere are indexed from now on, or not."""
+
+    state_machine_arn: str
     tags: dict[str, str]
 
 

@@ -19,8 +19,10 @@ _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 RESERVED = "ostinato."
 """How the engine's own functions, and the queue that they run on, are named."""
 SYSTEM_QUEUE = "ostinato.system"
-RESERVED_JOBS = ("gate:", "rule:")
-"""How jobs are named that the engine enters by itself."""
+OWN_JOBS = ("gate:", "rule:")
+"""How jobs are named that the engine enters by itself, and that are its own."""
+RESERVED_JOBS = (*OWN_JOBS, "playbook:")
+"""How nobody may name a job."""
 MOST_CONCURRENCY = 1_000_000
 MOST_TAGS = 64
 LONGEST_TAG_KEY = 128
@@ -36,15 +38,19 @@ Key = Annotated[str, retry.said(minLength=1, maxLength=255, pattern=r"^[^\x00]*$
 TagKey = Annotated[str, retry.said(minLength=1, maxLength=LONGEST_TAG_KEY, pattern=r"^[^\x00=]*$")]
 TagValue = Annotated[str, retry.said(maxLength=LONGEST_TAG_VALUE, pattern=r"^[^\x00]*$")]
 Status = Annotated[str, retry.said(minLength=1, maxLength=statuses.LONGEST_STATUS)]
+Tags = Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)]
 Seconds = Annotated[float, retry.said(exclusiveMinimum=0, exclusiveMaximum=retry.LONGEST)]
 Priority = Annotated[int, retry.said(minimum=-LARGEST_PRIORITY, maximum=LARGEST_PRIORITY)]
 
 
 class Statuses(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """What a job says of itself when one of its tasks starts, and when it completes."""
+    """What a job says of itself when one of its tasks starts, and when and how it ends."""
 
     started: Status | None = None
     completed: Status | None = None
+    failed: Status | None = None
+    """For good."""
+    cancelled: Status | None = None
 
 
 class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -60,7 +66,7 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     priority: Priority | None = None
     optional: bool = False
     on_dependency_failure: Literal["block", "skip", "run"] = "block"
-    delay: float | None = None
+    delay: Annotated[float, retry.said(minimum=0, exclusiveMaximum=retry.LONGEST)] | None = None
     """How many seconds to wait before the first attempt, once everything that it depends on is there."""
     external: bool = False
     """Nobody runs it: somebody outside completes it, or says that it failed."""
@@ -76,7 +82,7 @@ class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_d
     request_id: Id | None = None
     correlation_id: Id | None = None
     idempotency_key: Key | None = None
-    tags: Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)] = {}
+    tags: Tags = {}
     priority: Priority = 0
     deadline: Seconds | None = None
     max_concurrency: Annotated[int, retry.said(minimum=1, maximum=MOST_CONCURRENCY)] | None = None
@@ -195,8 +201,8 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         before[task_id] = longest
         depth[task_id] = 1 + max((depth[d] for d in task.depends_on), default=-1)
         seconds = task.timeout if task.timeout is not None else timeout
-        cost[task_id] = (cost[longest] if longest else 0.0) + (seconds or 1.0)
-        worst = _worst_case(task.retry or policy, seconds)
+        cost[task_id] = (cost[longest] if longest else 0.0) + (task.delay or 0.0) + (seconds or 1.0)
+        worst = task.delay if seconds is None else (task.delay or 0.0) + worst_case(task.retry or policy, seconds)
         if spec.deadline is not None and worst is not None and worst > spec.deadline:
             warnings.append(
                 f"task {task_id!r} may need {worst:,.0f} s with all its attempts, "
@@ -211,6 +217,11 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         path.append(at)
         at = before[at]
     return Plan(levels=levels, critical_path=path[::-1], warnings=warnings)
+
+
+def worst_case(policy: retry.Retry, timeout: float) -> float:
+    """How many seconds all attempts may take, with the waiting between them."""
+    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
 
 
 def check_id(value: object, field: str) -> str:
@@ -249,12 +260,6 @@ def request_hash_source(spec: JobSpec) -> bytes:
     return codec.encode_canonical(spec)
 
 
-def _worst_case(policy: retry.Retry, timeout: float | None) -> float | None:
-    if timeout is None:
-        return None
-    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
-
-
 def _check_task(task: TaskSpec) -> None:
     if not _ID.fullmatch(task.task_id):
         check_id(task.task_id, "taskId")
@@ -266,7 +271,7 @@ def _check_task(task: TaskSpec) -> None:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
     if task.delay is not None and not 0 <= task.delay < retry.LONGEST:
         raise errors.InvalidInput(f"delay of task {task.task_id!r} must be 0 seconds or more, not {task.delay!r}")
-    for status in () if task.statuses is None else (task.statuses.started, task.statuses.completed):
+    for status in () if task.statuses is None else msgspec.structs.astuple(task.statuses):
         if status is not None:
             statuses.check(status, None)
     if task.external and (task.delay is not None or task.retry is not None or task.timeout is not None):

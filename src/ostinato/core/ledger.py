@@ -38,8 +38,12 @@ def digest(data: bytes) -> bytes:
 
 
 class _Statuses(msgspec.Struct, frozen=True):
-    started: str | None = None
+    """By the state that a task gets into."""
+
+    processing: str | None = msgspec.field(default=None, name="started")
     completed: str | None = None
+    failed: str | None = None
+    cancelled: str | None = None
 
 
 class _Options(msgspec.Struct, frozen=True):
@@ -228,10 +232,8 @@ class Ledger:
             self._say_status(job, task, state)
 
     def _say_status(self, job: rows.Job, task: rows.Task, state: str) -> None:
-        if task.options is None or state not in (states.PROCESSING, states.COMPLETED):
-            return
-        said = _options.decode(task.options).statuses
-        status = None if said is None else said.started if state == states.PROCESSING else said.completed
+        said = None if task.options is None else _options.decode(task.options).statuses
+        status = None if said is None else getattr(said, state, None)
         if status is not None:
             self.emit(job, events.STATUS_PUBLISHED, task, codec.encode_own({"status": status}))
 
@@ -347,7 +349,8 @@ class Ledger:
                 self.changed_tasks[dependant.key] = dependant
 
     def fail_dependants(self, task: rows.Task) -> None:
-        """Tell the dependants of a task that will never complete; each follows its own policy."""
+        """Tell the dependants of a task that will never complete; each follows its own policy. The failure of an
+        optional one only skips those that say so."""
         stack = [task]
         while stack:
             failed = stack.pop()
@@ -355,7 +358,8 @@ class Ledger:
                 dependant = self.tasks[(failed.job_id, dependant_id)]
                 if dependant.state != states.BLOCKED:
                     continue
-                if dependant.policy == "run":
+                tolerated = failed.optional and failed.state == states.FAILED and dependant.policy == "block"
+                if dependant.policy == "run" or tolerated:
                     dependant.open_dependencies -= 1
                     if dependant.open_dependencies == 0:
                         self.make_ready(dependant)

@@ -66,7 +66,12 @@ class Engine:
         self.guests: set[Engine] = set()
         if host is None:
             self.db = connect.connect_sealed(url, keyring, clock=settings.clock)
-            self.store = store.Store(self.db, spill_bytes=settings.spill_bytes, keyring=keyring)
+            self.store = store.Store(
+                self.db,
+                spill_bytes=settings.spill_bytes,
+                keyring=keyring,
+                search_index_in_clear=settings.search_index_in_clear,
+            )
         else:
             self.db, self.store = host.db, host.store.seen_by(tenant)
         self.bell = bell.Bell() if host is None else host.bell

@@ -29,6 +29,7 @@ TABLES = (
     Table("blob", {"job": "", "digest": b""}, {"data": "blob"}, 4),
     Table("event_page", {"job": "", "seq": 0}, {"body": "events"}, 50),
     Table("outside_event", {"source": "", "event": ""}, {"data": "outside"}, 200),
+    Table("result", {"job": ""}, {"document": "result", "text": "result_text"}, 50),
 )
 
 

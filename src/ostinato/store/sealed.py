@@ -38,8 +38,10 @@ WRITES = {
     "insert_signal": Carrier(1, (2, 3), ((4, "signal"),)),
     "insert_event_page": Carrier(1, (2,), ((5, "events"),)),
     "insert_outside_event": Carrier(1, (2,), ((4, "outside"),)),
+    "insert_result": Carrier(2, (), ((6, "result"), (7, "result_text"))),
 }
 _INPUT = 10
+_RESULT = Carrier(2, (), ((6, "result"), (7, "result_text")))
 _TASK = Carrier(0, (1,), ((_INPUT, "input"), (18, "output"), (19, "error")))
 # Transitions load tasks without opening them: they move payloads about and never look inside, and one that cannot be
 # opened is the trouble of its own task, not of all that share its transaction.
@@ -58,6 +60,8 @@ READS = {
     "feed": Carrier(2, (3,), ((5, "events"),)),
     "feed_of_job": Carrier(2, (3,), ((5, "events"),)),
     "list_outside_events": Carrier(0, (1,), ((3, "outside"),)),
+    "read_result": _RESULT,
+    "read_results": _RESULT,
     "read_dead_letters": Carrier(0, (1,), ((5, "error"), (6, "input"))),
 }
 

@@ -15,7 +15,7 @@ import apsw
 
 from ostinato import errors, threads
 from ostinato.core import codec
-from ostinato.store import database, migrate, queries
+from ostinato.store import database, migrate, queries, vectors
 
 T = TypeVar("T")
 Connection = Any
@@ -138,6 +138,7 @@ class SqliteDatabase:
             "database": "SQLite",
             "version": apsw.sqlite_lib_version(),
             "schema": version,
+            "vector_search": vectors.described(),
             "durable": journal == "wal" and synchronous == 2,
             "journal_mode": journal,
             "synchronous": {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}.get(synchronous, "?"),
@@ -157,6 +158,7 @@ class SqliteDatabase:
             thread.connection = connection
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # keep plans, whatever the parameters are
             connection.set_busy_timeout(BUSY_SECONDS * 1000)
+            vectors.equip(connection)
             if connection.readonly("main"):
                 raise errors.DatabaseReadOnly(
                     f"{self.path!r} is read-only: check the permissions of the file and its folder"
@@ -179,6 +181,7 @@ class SqliteDatabase:
             connection: Connection = apsw.Connection(self.path)
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.set_busy_timeout(BUSY_SECONDS * 1000)
+            vectors.equip(connection)
             connection.execute("PRAGMA query_only=ON")
             return connection
 

@@ -24,6 +24,7 @@ from ostinato.store import (
     memory,
     reads,
     reindex,
+    results,
     rotation,
     sealed,
     stories,
@@ -75,15 +76,22 @@ class Store(
     rotation.Rotation,
     definitions.Definitions,
     gates.Gates,
+    results.Results,
 ):
     def __init__(
-        self, db: database.Database, *, spill_bytes: int = 32 * 1024, keyring: encryption.Keyring | None = None
+        self,
+        db: database.Database,
+        *,
+        spill_bytes: int = 32 * 1024,
+        keyring: encryption.Keyring | None = None,
+        search_index_in_clear: bool = False,
     ) -> None:
         self.db = db
         self._spill_bytes = spill_bytes
         self._keyring = keyring
         self._address = ledger.digest if keyring is None else encryption.address
         self._memory = memory.Memory()
+        self.results_indexed = keyring is None or search_index_in_clear
         self.rules = definitions.RuleCache()
 
     def seen_by(self, tenant: str) -> Self:

@@ -73,10 +73,10 @@ async def show_execution(client: Client, execution_arn: ExecutionArn) -> views.E
 
 
 @routes("PUT", "/v1/index/definitions", scope=scopes.CONFIG_WRITE, tag="executions")
-async def tag_definition(client: Client, principal: Principal, body: models.Definition) -> models.Definition:
+async def tag_definition(client: Client, principal: Principal, body: models.Definition) -> models.TaggedDefinition:
     """Say what the tags of a definition elsewhere are: they decide whether its executions are indexed."""
     arn = executions.check_arn(body.state_machine_arn, "stateMachineArn")
     tags = executions.read_tags(body.tags)
     await client.note(principal.actor, "index.tag", arn, tags=tags)
     await client.index.tag(arn, tags)
-    return models.Definition(arn, tags)
+    return models.TaggedDefinition(arn, tags)

@@ -145,7 +145,7 @@ class AddTasks(msgspec.Struct, gc=False):
 
     def apply(self, book: ledger.Ledger) -> list[str]:
         job = book.running_job(self.job_id)
-        if job.name.startswith(graph.RESERVED_JOBS):
+        if job.name.startswith(graph.OWN_JOBS):
             raise errors.NotPossible(
                 f"job {job.job_id!r} is the engine's own: nothing is added to it", jobId=job.job_id
             )

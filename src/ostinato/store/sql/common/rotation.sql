@@ -45,6 +45,13 @@ WHERE tenant = :tenant AND (source, event_id) > (:after_source, :after_event) AN
 ORDER BY source, event_id
 LIMIT :most;
 
+-- name: rotate_result
+-- Saved results that the newest key has not encrypted, from a place on.
+SELECT job_id, document, text FROM result
+WHERE tenant = :tenant AND job_id > :after_job AND (substr(document, 1, 17) <> :head OR substr(text, 1, 17) <> :head)
+ORDER BY job_id
+LIMIT :most;
+
 -- name: reseal_task
 -- Replace the payloads of a task, if they still are as they were read.
 UPDATE task SET input = :new_input, output = :new_output, error = :new_error
@@ -82,6 +89,12 @@ UPDATE outside_event SET data = :new_data
 WHERE tenant = :tenant AND source = :source AND event_id = :event AND data = :old_data
 RETURNING event_id;
 
+-- name: reseal_result
+-- Replace the payloads of a saved result.
+UPDATE result SET document = :new_document, text = :new_text
+WHERE tenant = :tenant AND job_id = :job AND document = :old_document AND text = :old_text
+RETURNING job_id;
+
 -- name: count_sealed
 -- How many payloads each key has encrypted, by kind; without a key those that nobody has.
 SELECT kind, CASE WHEN substr(payload, 1, 1) = :mark THEN substr(payload, 2, 16) END AS key_id, count(*)
@@ -94,6 +107,8 @@ FROM (
     UNION ALL SELECT 'blob', data FROM blob WHERE tenant = :tenant
     UNION ALL SELECT 'events', body FROM event_page WHERE tenant = :tenant
     UNION ALL SELECT 'outside', data FROM outside_event WHERE tenant = :tenant
+    UNION ALL SELECT 'result', document FROM result WHERE tenant = :tenant
+    UNION ALL SELECT 'result_text', text FROM result WHERE tenant = :tenant
 ) AS p
 GROUP BY 1, 2
 ORDER BY 1, 2;

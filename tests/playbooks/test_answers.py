@@ -96,6 +96,15 @@ def test_a25_failed_and_skipped_agents_are_marked_with_the_reason() -> None:
     assert "'category'" in agents["severity"]["error"]["message"]
 
 
+def test_a25_an_agent_that_was_not_called_is_as_one_that_the_engine_skipped() -> None:
+    left_out = Outcome("completed", 1, {"$skipped": "category"})
+    made = aggregate(PARTLY | {"severity": left_out, "alarm": left_out})
+    assert (made.failed, made.skipped) == (["category", "alarm"], ["severity"])
+    by_engine = aggregate(PARTLY)
+    assert made.agents["severity"].error == by_engine.agents["severity"].error
+    assert made.agents["severity"].output is None
+
+
 def test_a_traceback_does_not_leave_the_history_of_the_job() -> None:
     assert b"traceback" not in msgspec.json.encode(aggregate(PARTLY))
 

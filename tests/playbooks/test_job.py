@@ -138,6 +138,9 @@ def test_the_input_tells_an_agent_all_that_it_needs() -> None:
     assert given.pins.agents["severity"].parents == ["category"]
     assert given.template("severity") == {"what": "{% parent_output.category.category %}"}
     assert given.template("place") is None
+    assert [given.pins.agents[name].on_parent_failure for name in ("severity", "advice", "alarm")] == [
+        "skip", "run", "fail"
+    ]  # fmt: skip
 
 
 def test_data_from_outside_is_never_taken_for_a_reference_to_a_secret() -> None:
@@ -218,6 +221,19 @@ def test_a25_an_agent_that_runs_after_a_failed_parent_gets_null_and_the_error_be
     given = invocation.arguments(call(["a", "b"], {"a": outcome, "b": {"y": 2}}), None, never)
     assert given["parent_output"] == {"a": None, "b": {"y": 2}}
     assert given["parent_error"] == {"a": {"type": error[0], "message": error[1]}}
+
+
+def test_an_agent_is_left_out_if_it_needs_an_answer_that_there_is_not() -> None:
+    lacking = call(["a", "b"], {"a": {"x": 1}, "b": {"error": {"type": "E", "message": "m"}}})
+    assert invocation.left_out(lacking, "skip") == invocation.left_out(lacking, "fail") == {"$skipped": "b"}
+    assert invocation.left_out(lacking, "run") is None
+    assert invocation.left_out(call(["a"], {"a": {"x": 1}}), "skip") is None
+
+
+def test_what_depends_on_an_agent_that_was_left_out_lacks_it_too() -> None:
+    after = call(["b"], {"b": {"$skipped": "a"}})
+    assert after.parent_output == {"b": None}
+    assert invocation.left_out(after, "skip") == {"$skipped": "b"}
 
 
 def test_an_output_that_speaks_of_errors_is_still_an_output() -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from ostinato.core import documents, rows, states
 from ostinato.playbooks.definition import EVIDENCE, Agent
-from ostinato.playbooks.invocation import Error
+from ostinato.playbooks.invocation import Error, lacking
 from ostinato.playbooks.plan import Plan
 
 INVALID_OUTPUT = "InvalidOutput"
@@ -70,19 +70,21 @@ def invalid(answer: Answer, message: str) -> Answer:
 
 
 def _answer(agent: Agent, outcome: Outcome, blamed: str | None) -> Answer:
-    if outcome.state == states.COMPLETED:
-        return _given(agent, outcome)
     if outcome.state == states.SKIPPED:
-        if blamed is None:  # somebody wanted it so
-            return Answer("skipped", outcome.attempts)
-        because = Error(PARENT_FAILED, f"agent {agent.name!r} needs {blamed!r}, which gave no usable answer")
-        status = "failed" if agent.on_parent_failure == "fail" else "skipped"
-        return Answer(status, outcome.attempts, error=because)
+        return Answer("skipped", outcome.attempts) if blamed is None else _left_out(agent, outcome, blamed)
+    if outcome.state == states.COMPLETED:
+        lacked = lacking(outcome.output)
+        return _given(agent, outcome) if lacked is None else _left_out(agent, outcome, lacked)
     if outcome.failure is not None:
         error = Error(outcome.failure.type, outcome.failure.message)
     else:
         error = Error(NOT_RUN, f"agent {agent.name!r} did not come to an end: its task is {outcome.state}")
     return Answer("failed", outcome.attempts, error=error)
+
+
+def _left_out(agent: Agent, outcome: Outcome, parent: str) -> Answer:
+    because = Error(PARENT_FAILED, f"agent {agent.name!r} needs {parent!r}, which gave no usable answer")
+    return Answer("failed" if agent.on_parent_failure == "fail" else "skipped", outcome.attempts, error=because)
 
 
 def _given(agent: Agent, outcome: Outcome) -> Answer:

@@ -7,6 +7,10 @@ from typing import Any
 
 import msgspec
 
+from ostinato.playbooks.definition import OnParentFailure
+
+SKIPPED = "$skipped"
+"""What the task of an agent answers that was not called, with the name of the parent that it would have needed."""
 Render = Callable[[Any, Any], Any]
 """From a template and the data for it to the value."""
 
@@ -53,6 +57,28 @@ def arguments(call: Invocation, template: Mapping[str, Any] | None, render: Rend
     return {name: given[name] for name in names if name in given}
 
 
+def left_out(call: Invocation, policy: OnParentFailure) -> dict[str, str] | None:
+    """What the task of an agent ends with if it is not to be called without an answer of each parent; or else None.
+
+    To the engine, the failure of an optional task is as good as an output: so it is for the one who calls an agent to
+    see that it lacks something."""
+    if policy == "run" or not call.parent_error:
+        return None
+    return {SKIPPED: next(iter(call.parent_error))}
+
+
+def lacking(output: Any) -> str | None:
+    """The parent for whose lack an agent was not called, if this is what its task ended with."""
+    try:
+        return msgspec.convert(output, _LeftOut).parent
+    except msgspec.ValidationError:
+        return None
+
+
+class _LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    parent: str = msgspec.field(name=SKIPPED)
+
+
 class _Failed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a failed dependency looks."""
 
@@ -60,7 +86,7 @@ class _Failed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _outcome(parent: str, value: Any) -> tuple[Any, Error | None]:
-    if value is None:
+    if value is None or lacking(value) is not None:
         return None, Error("Skipped", f"agent {parent!r} gave no answer")
     try:
         return None, msgspec.convert(value, _Failed).error

@@ -17,7 +17,7 @@ import msgspec
 
 from ostinato.core import codec, graph
 from ostinato.core.retry import Retry
-from ostinato.playbooks.definition import Agent, Graph, Playbook
+from ostinato.playbooks.definition import Agent, Graph, OnParentFailure, Playbook
 from ostinato.playbooks.plan import Plan, timeout_of
 
 JOB = "playbook:"
@@ -42,6 +42,7 @@ class Member(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     version: int
     parents: list[str] = []
+    on_parent_failure: OnParentFailure = "skip"
     template: str | None = None
     """Of its input; JSON in a text."""
 
@@ -107,7 +108,10 @@ def given(document: Any) -> Given:
 
 def agent_tasks(playbook: Playbook, plan: Plan, agents: Mapping[str, Agent]) -> list[graph.TaskSpec]:
     """In the order of the plan. An agent that is to fail with its parent is skipped like one that is to be left out:
-    it is the same to the engine, and what it counts as is said when the answers are put together."""
+    it is the same to the engine, and what it counts as is said when the answers are put together.
+
+    The engine skips after a parent that was cancelled or skipped. After one that failed, it runs the task, as it does
+    after all optional ones: who calls the agent asks `invocation.left_out` first."""
     return [
         graph.TaskSpec(
             name,
@@ -168,7 +172,7 @@ def _function(agent: Agent) -> str:
 
 def _pins(playbook: Playbook, edges: Graph | None, plan: Plan, agents: Mapping[str, Agent], versions: Versions) -> Pins:
     members = {
-        name: Member(versions.agents[name], parents, _as_text(agents[name].input))
+        name: Member(versions.agents[name], parents, agents[name].on_parent_failure, _as_text(agents[name].input))
         for name, parents in plan.parents.items()
     }
     synthesizer = playbook.synthesis.agent

@@ -212,6 +212,12 @@ async def test_an_error_without_words_may_be_about_the_format(model: agents.Llm,
     assert (await ask(model, endpoint)).output["category"] == "fire"
 
 
+async def test_other_servers_name_the_field_elsewhere(model: agents.Llm, endpoint: support.Endpoint) -> None:
+    detail = [{"loc": ["body", "response_format", "type"], "msg": "Input should be 'text'"}]
+    endpoint.plan(sending({"detail": detail}, 422), saying())
+    assert (await ask(model, endpoint)).output["category"] == "fire"
+
+
 async def test_an_error_about_something_else_is_not(model: agents.Llm, endpoint: support.Endpoint) -> None:
     endpoint.plan(refusing(400, "too long", code="context_length_exceeded"))
     error = await failure(model, endpoint)
@@ -298,6 +304,17 @@ async def test_a_huge_output_is_not_taken(model: agents.Llm, endpoint: support.E
     endpoint.plan(saying({"category": "fire", "severity": 1, "evidence": ["x" * 300_000]}), saying())
     assert (await ask(model, endpoint)).usage.calls == 2
     assert "more than 262,144 bytes" in endpoint.requests[1].body["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```\n" + " " * 250_000, "```" * 80_000, "```\n" * 60_000, "{" * 250_000, "[" * 250_000, "{}" * 120_000],
+    ids=range(6),
+)
+def test_no_text_takes_long_to_read(text: str) -> None:
+    started = time.perf_counter()
+    assert wire.parse(text)[0] is None
+    assert time.perf_counter() - started < 0.5
 
 
 # --- errors of every class ---------------------------------------------------------------------------------------
@@ -390,8 +407,8 @@ async def test_an_account_with_nothing_left_is_not_too_many_calls(
 
 @pytest.mark.parametrize(
     "document",
-    [b"<html>login</html>", b"", b"\xff\xfe", b"[" * 100_000, {}, [], {"choices": []}, {"choices": [{"message": 1}]}],
-    ids=range(8),
+    [b"<html>", b"", b"\x01", b"\xff\xfe", b"[" * 100_000, {}, [], {"choices": []}, {"choices": [{"message": 1}]}],
+    ids=range(9),
 )
 async def test_what_is_no_completion_is_tried_again_with_a_hint(
     model: agents.Llm, endpoint: support.Endpoint, document: Any

@@ -19,8 +19,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-import msgspec
-
 from ostinato import errors, outgoing
 from ostinato.agents import cost, limiter, refusals, resets, schema, wire
 from ostinato.core import codec, graph
@@ -138,7 +136,7 @@ class Llm:
             answer = await self._transport.post(settings, body, idempotency_key=key, timeout=max(ends - _now(), 0.001))
             status = answer.status
             if 200 <= status < 300:
-                document = _decoded(answer, host)
+                document = wire.decode(answer.body)
                 status = refusals.inside(document)
                 if status is None:
                     turn.answered(*resets.calls_left(answer.headers))
@@ -273,15 +271,6 @@ class _Conversation:
         if left <= 0:
             raise errors.TargetUnreachable(f"{self._host} did not answer in time")
         return left
-
-
-def _decoded(answer: outgoing.Answer, host: str) -> Any:
-    try:
-        return codec.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise errors.CallFailed(
-            f"{host} answered with something that is not JSON: check baseUrl, which usually ends in /v1"
-        ) from None
 
 
 def _now() -> float:

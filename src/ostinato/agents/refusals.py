@@ -9,15 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-import msgspec
-
 from ostinato import errors
-from ostinato.agents import resets
-from ostinato.core import codec
+from ostinato.agents import resets, wire
 
 _CODE = re.compile(r"[a-z][a-z_]{1,63}")
 """Codes look like this; keys, which have digits or capitals in them, do not."""
-_FORMAT = re.compile(r"response_format|json_schema|json_object|structured|guided|schema", re.IGNORECASE)
+_FORMAT = re.compile(rb"response_format|json_schema|json_object|structured|guided|schema", re.IGNORECASE)
 _CHECKS = {
     400: "check the model and the parameters of the agent, and that the input is not too long for the model",
     401: "check apiKey: it is missing, wrong or revoked",
@@ -40,6 +37,7 @@ class Refusal:
         self.status = status
         self.headers = headers
         self._error = _error_in(body)
+        self._said = body[:4096]
         self.code = next((text for name in ("code", "type") if (text := _code(self._error.get(name)))), None)
 
     @property
@@ -47,8 +45,7 @@ class Refusal:
         """Whether the endpoint may be one that only does not know the way in which JSON was asked for."""
         if self.status not in (400, 415, 422, 501) or self.code in _HELD_BACK:
             return False
-        said = " ".join(str(self._error.get(name) or "")[:2000] for name in ("message", "param", "code"))
-        return not said.strip() or _FORMAT.search(said) is not None
+        return not self._error.get("message") or _FORMAT.search(self._said) is not None
 
     @property
     def is_for_too_many(self) -> bool:
@@ -85,10 +82,7 @@ def inside(body: Any) -> int | None:
 
 def _error_in(body: bytes) -> dict[str, Any]:
     """`{"error": {…}}` as it should be, or what others send: `{"error": "…"}`, `{"detail": …}`, `{"message": …}`."""
-    try:
-        document = codec.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
+    document = wire.decode(body)
     if not isinstance(document, dict):
         return {}
     given = cast("dict[str, Any]", document)

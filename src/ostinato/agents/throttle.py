@@ -40,7 +40,7 @@ class Throttle:
         self.under_way += 1
         if self._left is not None:
             if now >= self._left_until:
-                self._left = None
+                self._renew()
             else:
                 self._left -= 1
 
@@ -72,6 +72,12 @@ class Throttle:
             wait = min(FIRST_PAUSE * 2.0 ** min(max(self._refusals - 1, 0), 10), LONGEST_PAUSE)
         self.paused_until = max(self.paused_until, now + wait)
         return self.paused_until - now
+
+    def _renew(self) -> None:
+        """The limit is a new one. If the old one was used up, the first call tells how many may follow it."""
+        if self._left == 0:
+            self._threshold, self.window = self.window, 1.0
+        self._left = None
 
     def is_idle(self, now: float) -> bool:
         """Whether forgetting it loses little: what it learned is soon learned again."""

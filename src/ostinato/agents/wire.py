@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -26,7 +25,7 @@ FORMATS = ("json_schema", "json_object", "text")
 RESERVED = ("messages", "model", "n", "response_format", "stream", "stream_options", "tools")
 """Parameters that are ours."""
 
-_FENCE = re.compile(r"```[A-Za-z0-9]*[ \t]*\r?\n(?P<inside>.*?)\r?\n?[ \t]*```", re.DOTALL)
+_FENCE = "```"
 _INSTRUCTIONS = "Answer with one JSON object and nothing else, no markdown. It must be valid against this JSON Schema:"
 _ABOUT_EVIDENCE = "Short quotations from the input, word for word, that support the answer; empty if there are none."
 
@@ -85,6 +84,14 @@ def response_format(format_: str, wanted: dict[str, Any]) -> dict[str, Any]:
     return {"response_format": {"type": "json_object"}} if format_ == "json_object" else {}
 
 
+def decode(body: bytes) -> Any:
+    """The document in a body from outside; None if it is not JSON."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 def read(document: Any, host: str) -> Completion:
     """The first choice of an answer."""
     try:
@@ -110,13 +117,8 @@ def parse(text: str) -> tuple[dict[str, Any] | None, schema.Violation | None]:
     """The object in the text, also if it stands in a fence or between words; or why there is none."""
     if len(text.encode("utf-8", "replace")) > LONGEST_OUTPUT:
         return None, schema.Violation("", f"has more than {LONGEST_OUTPUT:,} bytes: answer more briefly")
-    candidates = [text]
-    if fenced := _FENCE.search(text):
-        candidates.append(fenced["inside"])
-    if "{" in text:
-        candidates.append(text[text.index("{") : text.rfind("}") + 1])
     problem = "is empty"
-    for candidate in filter(str.strip, candidates):
+    for candidate in filter(str.strip, (text, _fenced(text), text[text.find("{") : text.rfind("}") + 1])):
         try:
             value = codec.decode(candidate)
             codec.encode(value)  # what cannot be written again cannot be stored
@@ -134,6 +136,14 @@ def take_evidence(output: dict[str, Any], output_schema: dict[str, Any]) -> tupl
     given = output.get(EVIDENCE) if EVIDENCE in output_schema["properties"] else output.pop(EVIDENCE, None)
     listed = cast("list[Any]", given if isinstance(given, list) else [given])
     return tuple(item[:LONGEST_EVIDENCE] for item in listed if isinstance(item, str) and item)[:MOST_EVIDENCE]
+
+
+def _fenced(text: str) -> str:
+    """What stands in the first fence of a markdown text."""
+    opened = text.find(_FENCE)
+    begin = text.find("\n", opened)
+    end = text.find(_FENCE, begin)
+    return text[begin:end] if opened >= 0 and 0 <= begin < end else ""
 
 
 def _text(content: Any) -> str:

@@ -24,8 +24,7 @@ SHORTEST_WAIT = 1.0
 class Limiter:
     """Hands out turns, in the order in which they were asked for."""
 
-    def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._lines: collections.OrderedDict[tuple[str, str], _Line] = collections.OrderedDict()
 
     def __len__(self) -> int:
@@ -49,7 +48,7 @@ class Limiter:
         line = self._lines.get(name)
         if line is None:
             self._forget_some()
-            line = self._lines[name] = _Line(self._clock or asyncio.get_running_loop().time)
+            line = self._lines[name] = _Line(asyncio.get_running_loop().time)
         self._lines.move_to_end(name)
         return line
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 MOST_WORDS = 5_000
 """How much of a text is indexed."""
@@ -43,12 +44,17 @@ def of_text(text: str) -> list[str]:
 
 
 def of_query(text: str) -> list[str]:
-    """What to look for, each word once. Words that say nothing in English are left out, unless there are no others."""
-    asked = list(dict.fromkeys(of_text(text)))
-    return ([word for word in asked if word not in _COMMON] or asked)[:MOST_ASKED]
+    """What to look for, each word once."""
+    return telling(dict.fromkeys(of_text(text)))[:MOST_ASKED]
 
 
-def snippet(text: str, asked: list[str], longest: int = SNIPPET) -> str:
+def telling(words: Iterable[str]) -> list[str]:
+    """Without those that say nothing in English, unless there are no others."""
+    given = list(words)
+    return [word for word in given if word not in _COMMON] or given
+
+
+def snippet(text: str, asked: Sequence[str], longest: int = SNIPPET) -> str:
     """A part of the text around the first word that was asked for, or its beginning."""
     start = 0
     if len(text) > longest and asked:

@@ -1,4 +1,4 @@
-"""What `make run` serves: the store report, and functions that try again, give up and wait for an answer.
+"""What `make run` serves: the store report, functions that try again, give up and wait for an answer, and a gate.
 
 `demo.json` has a job for each. Its keys say that starting again submits nothing twice.
 """
@@ -29,3 +29,33 @@ async def charge_card(ctx: Context, order: str) -> None:
 async def ask_for_approval(ctx: Context, order: str) -> dict[str, object]:
     answer = await ctx.wait_for("approval")  # for as long as it takes, holding no slot and no memory
     return {"order": order, "approved": answer}
+
+
+SHOPS_CLOSED = {
+    "name": "shops-closed",
+    "key": "day",
+    "members": ["north", "south", "west"],
+    "aggregate": {"takings": {"how": "sum"}},
+    "trigger": [
+        {
+            "job": {
+                "name": "day-end",
+                "tasks": [{"taskId": "book", "name": "book-takings", "input": {"takings": "{% aggregate.takings %}"}}],
+            }
+        }
+    ],
+}
+
+
+@app.function("close-shops")
+async def close_shops(ctx: Context, day: str) -> str:
+    await app.gates.define(SHOPS_CLOSED)
+    gate = app.gate("shops-closed")
+    await gate.arrive(day, "north", {"takings": 1200})
+    await gate.arrive(day, "south", {"takings": 950})
+    return (await gate.status(day)).sentence  # west is missing: `ostinato gates arrive shops-closed DAY west` opens it
+
+
+@app.function("book-takings")
+async def book_takings(takings: int) -> dict[str, int]:
+    return {"booked": takings}

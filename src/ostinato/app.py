@@ -13,7 +13,19 @@ from typing import Any, TypeVar, Unpack, cast, overload
 import msgspec
 import uuid_utils
 
-from ostinato import builder, embedding, errors, functions, options, redriving, rotation, tracing, views
+from ostinato import (
+    builder,
+    embedding,
+    errors,
+    functions,
+    indexing,
+    options,
+    redriving,
+    reindexing,
+    rotation,
+    tracing,
+    views,
+)
 from ostinato import results as results_
 from ostinato import secrets as secrets_
 from ostinato.core import audit_chain, codec, commands, filters, graph, statuses, why
@@ -53,6 +65,7 @@ class Ostinato:
         self.embedder = embedder or embedding.HashingEmbedder()
         self.functions: dict[str, functions.Function] = {}
         self._engine: engine.Engine | None = None
+        self._index: indexing.Indexer | None = None
         connect.connect(self.url)  # refuse a bad URL here, where it was written
 
     # --- functions -------------------------------------------------------------------------------------------
@@ -249,7 +262,7 @@ class Ostinato:
 
     async def post_events(self, events: Any) -> list[outside.Received]:
         """Record events of others, each once, and let the rules act on them."""
-        return await outside.post(self, events)
+        return await outside.post(self, self.index, events)
 
     @functools.cached_property
     def results(self) -> results_.Results:
@@ -269,6 +282,43 @@ class Ostinato:
         """Jobs, newest first, by any of the filters; `cursor` is that of the page before."""
         found = await self.engine.store.jobs(self.tenant, filters.job_filter(**wanted), cursor=cursor, most=most)
         return filters.Page([views.job_view(row) for row in found], found.cursor)
+
+    async def executions(
+        self,
+        *,
+        order: str = filters.NEWEST,
+        cursor: str | None = None,
+        most: int = 50,
+        **wanted: Unpack[filters.ExecutionsWanted],
+    ) -> filters.Page[views.ExecutionView]:
+        """Executions, own and reported ones, newest or oldest first; `cursor` is that of the page before.
+
+        A page may be shorter than `most`, or empty, while it has a cursor: see the reference on executions."""
+        chosen = filters.execution_filter(order=order, **wanted)
+        found = await self.engine.store.executions(self.tenant, chosen, cursor=cursor, most=most)
+        return filters.Page([views.execution_view(one) for one in found], found.cursor)
+
+    async def execution(self, execution_arn: str) -> views.ExecutionView:
+        """One execution."""
+        return views.execution_view(await self.engine.store.execution(self.tenant, execution_arn))
+
+    async def execution_counts(self, by: str, **wanted: Unpack[filters.ExecutionsWanted]) -> list[views.CountView]:
+        """How many executions there are, by `status` or by `day` of UTC, in order."""
+        chosen = filters.execution_filter(**wanted)
+        counted = await self.engine.store.count_executions(self.tenant, chosen, by)
+        return [views.CountView(key, count) for key, count in counted.items()]
+
+    @property
+    def index(self) -> indexing.Indexer:
+        """What gets into the index: report status changes of executions elsewhere, and tag their definitions."""
+        running = self.engine
+        if self._index is None or self._index.store is not running.store:
+            self._index = indexing.Indexer(running.store, self.tenant, self.options)
+        return self._index
+
+    async def rebuild_index(self, progress: reindexing.Progress | None = None) -> reindexing.Rebuilt:
+        """Rebuild the index from events, while everything goes on."""
+        return await reindexing.rebuild(self.index, progress)
 
     async def dead_letters(
         self, *, cursor: str | None = None, most: int = 50, **wanted: Unpack[filters.DeadLettersWanted]

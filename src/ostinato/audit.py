@@ -128,6 +128,14 @@ def _job_problems(snapshot: _Snapshot) -> Iterator[Found]:
     for name, count in counted.items():
         if getattr(job, name) != count:
             yield "I8", None, f"the counter {name} is {getattr(job, name)} and there are {count}"
+    in_turn = sum(task.state in (states.PENDING, states.PROCESSING) for task in snapshot.tasks.values())
+    if job.max_parallel is not None and job.turns != in_turn:
+        yield "I8", None, f"{job.turns} of its tasks have a turn and {in_turn} are pending or processing"
+    if job.max_parallel is not None and in_turn > job.max_parallel:
+        yield "I12", None, f"{in_turn} of its tasks are pending or processing and {job.max_parallel} may be"
+    turn_waiters = any(timer.kind == "turn" for timer in snapshot.timers.values())
+    if job.max_parallel is not None and turn_waiters and in_turn < job.max_parallel:
+        yield "I2", None, "a task waits for its turn and nobody is in its way"
     if job.state == states.RUNNING and counted["active"] == 0:
         yield "I2", None, "the job is running and nothing in it can run"
     if job.state in states.JOB_ENDED and counted["active"]:

@@ -117,6 +117,11 @@ class Context:
         return self._lease.attempt
 
     @property
+    def redriven(self) -> bool:
+        """Whether it had ended once, and somebody had it run again."""
+        return self._lease.attempt_base > 0
+
+    @property
     def input(self) -> dict[str, Any]:
         return self._input
 

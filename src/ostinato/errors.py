@@ -46,6 +46,12 @@ class UnknownDependency(InvalidGraph):
     code = "unknown_dependency"
 
 
+class UnknownAgent(InvalidGraph):
+    """A playbook needs an agent that is not there."""
+
+    code = "unknown_agent"
+
+
 class DuplicateTask(InvalidGraph):
     """Two tasks have the same id."""
 
@@ -137,6 +143,12 @@ class KeyNotFound(NotFound):
     """There is no key with this id."""
 
     code = "key_not_found"
+
+
+class ExecutionNotFound(NotFound):
+    """There is no execution with this ARN in the index."""
+
+    code = "execution_not_found"
 
 
 class DefinitionNotFound(NotFound):
@@ -363,6 +375,12 @@ class ExpressionFailed(TerminalError):
     """The expression could not be evaluated."""
 
     code = "expression_failed"
+
+
+class ConflictingOutputs(TerminalError):
+    """Two agents gave different values for one field."""
+
+    code = "conflicting_outputs"
 
 
 class TargetRefused(TerminalError):

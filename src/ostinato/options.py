@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from ostinato import errors
-from ostinato.core import graph
+from ostinato.core import executions, graph
 from ostinato.core.retry import Retry
 
 DAY = 86_400
@@ -48,6 +48,12 @@ class EngineOptions:
     """Run tasks in this process. A process that only submits and looks says False."""
     maintain: bool = True
     """Fire timers and take over from dead workers in this process."""
+    index_tags: Mapping[str, str] = dataclasses.field(default_factory=lambda: executions.REQUIRED_TAGS)
+    """What the definition of an execution elsewhere must be tagged with, all of it, for the execution to be indexed."""
+    index_stages: tuple[str, ...] = executions.STAGES
+    """What is dropped from the end of its name: `my-agent-prod` is the agent `my-agent`."""
+    index_tag_source: Callable[[str], Awaitable[Mapping[str, str] | None]] | None = None
+    """Knows the tags of a definition by its ARN. It is asked once for each that nobody has given the tags of."""
     webhooks: bool = False
     """Let rules and gates of this process call addresses on the internet."""
     webhook_networks: tuple[str, ...] = ()

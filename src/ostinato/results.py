@@ -109,9 +109,7 @@ class Results:
     ) -> filters.Page[ResultView]:
         """Results, newest first, by any of the filters; `cursor` is that of the page before."""
         home = self._home()
-        found = await home.store.results(
-            home.tenant, result_filters.result_filter(**wanted), cursor=cursor, most=most
-        )
+        found = await home.store.results(home.tenant, result_filters.result_filter(**wanted), cursor=cursor, most=most)
         return filters.Page([_view(item) for item in found], found.cursor)
 
     async def search(self, q: str, *, most: int = 10, **wanted: Unpack[result_filters.ResultsWanted]) -> Hits:
@@ -171,9 +169,7 @@ def _checked(draft: Draft, limit: int) -> results.NewResult:
 
 
 def _indexed(new: results.NewResult, model: str, vector: Sequence[float]) -> results.NewResult:
-    return new._replace(
-        words=words.of_text(new.text), model=_model(model, vector), vector=ranking.levels(vector)
-    )
+    return new._replace(words=words.of_text(new.text), model=_model(model, vector), vector=ranking.levels(vector))
 
 
 def _model(name: str, vector: Sequence[float]) -> str:

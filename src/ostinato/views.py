@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import audit_chain, codec, events, ledger, moments, rows, states
+from ostinato.core import audit_chain, codec, events, executions, ledger, moments, rows, states
 from ostinato.store import store as store_
 
 
@@ -110,6 +110,30 @@ class EventView(msgspec.Struct, frozen=True, rename="camel"):
     properties: dict[str, Any]
 
 
+class ExecutionView(msgspec.Struct, frozen=True, rename="camel"):
+    """An execution in the index: a job, or one that was reported from outside."""
+
+    execution_arn: str
+    agent_name: str
+    state_machine_arn: str
+    execution_name: str
+    status: str
+    start_date: datetime.datetime
+    stop_date: datetime.datetime | None
+    duration_seconds: float | None
+    correlation_id: str | None
+    tags: dict[str, str]
+    indexed_at: datetime.datetime
+    """When it last changed here."""
+
+
+class CountView(msgspec.Struct, frozen=True, rename="camel"):
+    """How many there are of one status, or of one day."""
+
+    key: str
+    count: int
+
+
 class AuditEntryView(msgspec.Struct, frozen=True, rename="camel"):
     """Who did what; `hash` chains it to the entry before."""
 
@@ -173,6 +197,22 @@ def event_view(event: events.Event, correlation_id: str) -> EventView:
         attempt=event.attempt,
         correlation_id=correlation_id,
         properties=codec.decode(event.data),
+    )
+
+
+def execution_view(one: executions.Execution) -> ExecutionView:
+    return ExecutionView(
+        execution_arn=one.execution_arn,
+        agent_name=one.agent_name,
+        state_machine_arn=one.state_machine_arn,
+        execution_name=one.execution_name,
+        status=one.status,
+        start_date=moments.moment(one.start_at),
+        stop_date=moment(one.stop_at),
+        duration_seconds=one.duration_seconds,
+        correlation_id=one.correlation_id,
+        tags=one.tags,
+        indexed_at=moments.moment(one.indexed_at),
     )
 
 

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+
+from ostinato.cli import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,3 +94,11 @@ def test_the_store_report_goes_on_after_a_kill(tmp_path: Path, url: str) -> None
     out = run(tmp_path, example, OSTINATO_URL=url)
     assert "going on with the unfinished job" in out
     assert "store-123/boots" in out
+
+
+def test_every_command_is_in_the_reference() -> None:
+    reference = (ROOT / "docs" / "reference" / "cli.md").read_text()
+    for name, command in vars(get_command(main.root))["commands"].items():
+        assert f"`ostinato {name}" in reference, name
+        for inner in vars(command).get("commands", {}):
+            assert re.search(rf"`(ostinato )?{name} {inner}\b", reference), f"{name} {inner}"

@@ -23,6 +23,7 @@ BODIES: dict[str, Any] = {
     "/v1/jobs/{jobId}/tasks": {"tasks": [task("b")]},
     "/v1/jobs/{jobId}/status": {"status": "fine"},
     "/v1/dead-letters/redrive": {"letters": [{"jobId": "{jobId}", "taskId": "{taskId}"}]},
+    "/v1/index/definitions": {"stateMachineArn": "arn", "tags": {}},
     "/v1/work/register": {"functions": [{"name": "nobody-submits-this"}]},
     **{f"/v1/work/{verb}": {"workerId": "some-worker"} for verb in ("claim", "heartbeat", "leave")},
     **{f"/v1/work/{verb}": HELD for verb in ("complete", "fail", "release", "steps", "outputs")},

@@ -26,12 +26,12 @@ async def ship():
 """
 
 
-@pytest.mark.parametrize(("name", "least"), [("http", 7), ("graphql", 4), ("streams", 4)])
+@pytest.mark.parametrize(("name", "least"), [("http", 7), ("graphql", 4), ("streams", 4), ("executions", 5)])
 def test_every_curl_line_runs(url: str, tmp_path: Path, name: str, least: int) -> None:
     lines = re.findall(r"```sh\n(.*?)```", (ROOT / f"docs/reference/{name}.md").read_text(), re.DOTALL)
     assert len(lines) >= least
     (tmp_path / "shop.py").write_text(APP)
-    key = run(url, "keys", "create", "--scopes", "jobs:read,jobs:write").split()[0]
+    key = run(url, "keys", "create", "--scopes", "jobs:read,jobs:write,config:write").split()[0]
     with serving(url) as (_, address):
         worker = start(url, "worker", f"{tmp_path}/shop.py:app")
         try:

@@ -19,6 +19,7 @@ from tests.api import support
 from tests.api.support import Site
 from tests.engine import support as engine_support
 from tests.engine.support import job, task
+from tests.index import support as index_support
 
 TENANTS = ("default", "other")
 
@@ -46,6 +47,8 @@ async def fill(url: str, tenant: str) -> None:
         await app.note("somebody", "test", "nothing")
         await app.results.save("saved", {"summary": "a result", "tenant": tenant})
         await app.engine.store.create_key(tenant, "test", ["admin"])
+        await app.index.report([index_support.change()])
+        await index_support.record(url, index_support.change(), "id", tenant)
         await engine_support.until(lambda: _waits(waiting), "the wait")
     async with engine_support.opened(url, tenant=tenant, work=False, check_functions=False) as idle:
         await idle.submit(job(task("a", "nobody-has-this")))
@@ -57,10 +60,12 @@ async def _waits(job_: Any) -> bool:
 
 
 async def hold(url: str, tenant: str, now: int) -> None:
-    """Rows that a database at rest does not have: a worker, and what it holds."""
+    """Rows that a database at rest does not have: a worker, what it holds, and a gate."""
     connection = await asyncpg.connect(url)
     await connection.execute("INSERT INTO worker VALUES ($1, 'w', $2, $2, '{}'::bytea)", tenant, now + 10**12)
     await connection.execute("INSERT INTO lease VALUES ($1, 'w', 't', '[]'::bytea)", tenant)
+    await connection.execute("INSERT INTO definition VALUES ($1, 'gate', 'g', 1, '{}'::bytea, 0, NULL)", tenant)
+    await connection.execute("INSERT INTO gate_key VALUES ($1, 'g', 'k', 'j')", tenant)
     await connection.close()
 
 
@@ -142,6 +147,8 @@ async def test_a_wrong_tenant_in_the_server_finds_nothing(url: str, ours: str) -
             assert (await client.get(path)).status_code == 404, path
         store = made.engine.store
         assert list(await store.jobs(theirs, filters.JobFilter())) == []
+        assert list(await store.executions(theirs, filters.ExecutionFilter())) == []
+        assert await store.count_executions(theirs, filters.ExecutionFilter(), "status") == {}
         assert await store.feed(theirs, None) == []
         assert (await store.waiting(theirs)).queues == []
         with pytest.raises(errors.NotFound):

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, audit, errors
+from ostinato import Ostinato, errors
+from ostinato.core import commands
 from tests.engine import support
 from tests.engine.support import PATIENCE, until
+from tests.reactions.support import quiet, sound, started
 
 ECHO = {
     "tasks": [{"taskId": "t", "name": "echo", "input": {"got": "{% aggregate %}", "key": "{% key %}"}}],
@@ -21,10 +23,6 @@ def definition(*members: str, **fields: Any) -> dict[str, Any]:
     return {"name": "phase", "members": list(members) or ["a", "b", "c"], "trigger": [{"job": ECHO}]} | fields
 
 
-async def started(app: Ostinato, name: str = "next") -> list[Any]:
-    return list(await app.jobs(name=name))
-
-
 async def opened(app: Ostinato, key: str, gate: str = "phase") -> Any:
     """Wait until everything that the gate triggers has happened."""
 
@@ -33,11 +31,6 @@ async def opened(app: Ostinato, key: str, gate: str = "phase") -> Any:
         return status if status.triggered and all(t["state"] == "completed" for t in status.triggered) else None
 
     return await until(done, "the trigger")
-
-
-async def sound(app: Ostinato) -> None:
-    report = await audit.audit(app.engine.store)
-    assert not report.problems, report.problems[:3]
 
 
 async def test_the_last_one_opens_it_once(url: str) -> None:
@@ -255,3 +248,146 @@ async def _forgotten(app: Ostinato, gate: str) -> bool:
     except errors.NotFound:
         return True
     return False
+
+
+# --- at the same time -----------------------------------------------------------------------------------------------
+
+
+async def test_reports_and_resets_in_one_transaction(url: str) -> None:
+    """Whoever does things at the same instant shares a commit: each is done in turn all the same."""
+    async with support.opened(url) as app:
+        await app.gates.define(definition("a", "b"))
+        gate = app.gate("phase")
+        await gate.arrive("k", "a")
+        _, again = await asyncio.gather(gate.reset("k"), gate.arrive("k", "b"))
+        assert again.outcome == "arrived"
+        assert (await gate.status("k")).missing == ["a"]
+        await asyncio.gather(gate.arrive("l", "a"), gate.reset("l"))
+        with pytest.raises(errors.GateKeyNotFound):
+            await gate.status("l")
+        await asyncio.gather(gate.arrive("m", "a"), gate.reset("m"), gate.arrive("m", "b"), gate.reset("m"))
+        assert [answer.opened for answer in await asyncio.gather(gate.arrive("m", "a"), gate.arrive("m", "b"))] == [
+            False,
+            True,
+        ]
+        await opened(app, "m")
+        assert len(await started(app)) == 1
+        await sound(app)
+
+
+async def test_a_report_is_not_too_late_for_a_gate_that_is_being_reset(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody resets the key while a report is on its way, between two reads of its transaction."""
+    async with support.opened(postgres_url) as app, support.opened(postgres_url) as other:
+        await app.gates.define(definition("a", "b"))
+        old = (await app.gate("phase").arrive("k", "a")).job_id
+        fetch = app.engine.db._fetch
+        resets = iter([other.gate("phase").reset("k")])
+
+        async def slowly(connection: Any, name: str, args: dict[str, Any]) -> Any:
+            found = await fetch(connection, name, args)
+            if name == "load_gate_keys":
+                for reset in resets:
+                    await reset
+            return found
+
+        monkeypatch.setattr(app.engine.db, "_fetch", slowly)
+        answer = await app.gate("phase").arrive("k", "b")
+        assert answer.outcome == "arrived"
+        assert answer.job_id != old
+        await sound(app)
+
+
+# --- late, again ----------------------------------------------------------------------------------------------------
+
+
+async def test_late_reports_trigger_once_for_each_round(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition("a", "b", "c", late="trigger", trigger=[]))
+        gate, key = app.gate("phase"), "k" * 256
+        late = 0
+        for _ in range(2):
+            await gate.arrive(key, "a")
+            await gate.open(key, reason="hurry", actor="ann")
+            for member in ("b", "c", "b"):
+                assert (await gate.arrive(key, member)).outcome == "late"
+            late += 2
+            # Another version has other targets: what was triggered stays triggered, and nobody is refused for it.
+            await app.gates.define(definition("a", "b", "c", late="trigger", trigger=[{"job": ECHO}] * late))
+            assert (await gate.arrive(key, "c")).outcome == "late"
+            await quiet(app)
+            assert len(await started(app, "gate:phase")) == late + late // 2
+            await gate.reset(key)
+        await sound(app)
+
+
+async def test_late_reports_where_members_are_given_at_run_time(url: str) -> None:
+    async with support.opened(url) as app:
+        by_kind = {"n": {"how": "by-kind"}}
+        await app.gates.define(definition(members="dynamic", late="trigger", aggregate=by_kind))
+        gate = app.gate("phase")
+        await gate.freeze("k", [{"name": "x", "kind": "one"}, {"name": "y", "kind": "two"}])
+        await gate.arrive("k", "x", {"n": [1]})
+        await gate.open("k", reason="hurry", actor="ann")
+        await opened(app, "k")
+        assert (await gate.arrive("k", "y", {"n": [2]})).outcome == "late"
+        await quiet(app)
+        newest, first = await started(app)
+        assert (await (await app.job(first.job_id)).outputs())["t"]["got"] == {"n": {"one": [1], "two": []}}
+        assert (await (await app.job(newest.job_id)).outputs())["t"]["got"] == {"n": {"one": [], "two": [2]}}
+        await sound(app)
+
+
+# --- what people do to the job of a gate ------------------------------------------------------------------------------
+
+
+async def test_the_job_of_a_gate_is_the_engines(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition("a", "b"))
+        answer = await app.gate("phase").arrive("k", "a")
+        made = await app.job(answer.job_id)
+        for task_id in ("b", "$open"):
+            with pytest.raises(errors.NotPossible, match="open the gate"):
+                await made.skip_task(task_id)
+        with pytest.raises(errors.NotPossible, match="engine's own"):
+            await made.add_tasks([{"taskId": "c", "name": "member", "external": True}])
+        for command in (
+            commands.CompleteTask(made.job_id, "b", b"1"),
+            commands.FailTask(made.job_id, "b", commands.make_failure("No", "no")),
+        ):
+            with pytest.raises(errors.NotPossible, match="report to the gate"):
+                await app.engine.execute(command)
+        assert (await app.gate("phase").arrive("k", "b")).opened
+        await opened(app, "k")
+        await sound(app)
+
+
+async def test_what_was_removed_long_ago_begins_anew(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition("a"))
+        first = await app.gate("phase").arrive("k", "a")
+        await quiet(app)
+        assert await app.prune(older_than=0) == 2
+        second = await app.gate("phase").arrive("k", "a")
+        assert (second.outcome, second.opened) == ("arrived", True)
+        assert second.job_id != first.job_id
+        await quiet(app)
+        await sound(app)
+
+
+async def test_a_target_that_was_wrong_is_run_again_corrected(url: str) -> None:
+    async with support.opened(url) as app:
+        wrong = {"job": {"name": "next", "tasks": [{"taskId": "t", "name": "echo", "input": {"n": "{% nothing %}"}}]}}
+        await app.gates.define(definition("a", trigger=[wrong]))
+        await app.gate("phase").arrive("k", "a")
+        letters = await until(lambda: app.dead_letters(), "the dead letter")
+        assert "job.tasks[0].input.n" in letters[0].error["message"]
+        made = await app.job(letters[0].job_id)
+        with pytest.raises(errors.NotPossible, match="correct the rule or gate"):
+            await made.retry_task(letters[0].task_id, input={"target": {"job": ECHO}})
+        await app.gates.define(definition("a"))
+        await app.redrive([(letters[0].job_id, letters[0].task_id)])
+        await opened(app, "k")
+        assert len(await started(app)) == 1
+        await sound(app)

@@ -13,6 +13,12 @@ JOB: dict[str, Any] = {
     "tasks": [{"taskId": "a", "name": "work", "input": {"day": "{% detail.day %}"}}],
 }
 GATE: dict[str, Any] = {"name": "phase", "key": "{% detail.day %}", "member": "A", "data": {"n": "{% detail.n %}"}}
+INDEX: dict[str, Any] = {
+    "executionArn": "{% detail.run %}",
+    "stateMachineArn": "m",
+    "status": "RUNNING",
+    "startDate": 1,
+}
 HOOK: dict[str, Any] = {"url": "https://example.com/hook"}
 
 
@@ -40,8 +46,8 @@ def nested(levels: int) -> dict[str, Any]:
         {"gate": GATE | {"data": "{% detail %}", "status": "failed", "correlationId": "{% detail.correlationId %}"}},
         {"signal": {"jobId": "{% detail.jobId %}", "name": "approved"}},
         {"signal": {"jobId": "job-1", "name": "approved", "payload": [1, None]}},
-        {"index": {"status": "{% detail.status %}"}},
-        {"index": {"deep": nested(62)}},
+        {"index": INDEX | {"status": "{% detail.status %}"}},
+        {"index": INDEX | {"deep": nested(62)}},
         {"webhook": HOOK},
         {"webhook": HOOK | {"secret": "secret://hook", "headers": {"X-Day": "{% detail.day %}"}, "body": None}},
         {"webhook": {"url": "{% detail.callback %}"}},
@@ -87,6 +93,7 @@ BAD: list[tuple[Any, str, str]] = [
     ({"signal": {"jobId": "x y", "name": "approved"}}, ".signal.jobId", "not a valid id"),
     ({"signal": {"jobId": "x", "name": ""}}, ".signal.name", "not a valid name"),
     ({"index": "all"}, ".index", "must be an object"),
+    ({"index": {"executionArn": "x"}}, ".index.stateMachineArn", "is missing"),
     ({"webhook": {}}, ".webhook.url", "is missing"),
     ({"webhook": {"url": "ftp://example.com"}}, ".webhook.url", "an address like https"),
     ({"webhook": {"url": "https:///hook"}}, ".webhook.url", "an address like https"),
@@ -103,7 +110,7 @@ BAD: list[tuple[Any, str, str]] = [
 @pytest.mark.parametrize(("document", "field", "words"), BAD)
 def test_a_bad_target_is_refused_by_its_field(document: Any, field: str, words: str) -> None:
     with pytest.raises(errors.InvalidInput) as caught:
-        targets.read([{"index": {}}, document], "targets")
+        targets.read([{"index": INDEX}, document], "targets")
     assert caught.value.details["field"] == f"targets[1]{field}"
     assert words in caught.value.message
 
@@ -117,12 +124,15 @@ def test_a_secret_that_was_written_out_is_not_repeated() -> None:
 @pytest.mark.parametrize("count", [0, 11])
 def test_there_are_one_to_ten_targets(count: int) -> None:
     with pytest.raises(errors.InvalidInput, match="1 to 10") as caught:
-        targets.read([{"index": {}}] * count, "targets")
+        targets.read([{"index": INDEX}] * count, "targets")
     assert caught.value.details["field"] == "targets"
 
 
 def test_every_expression_is_named_with_its_field() -> None:
-    read = targets.read([{"job": JOB}, {"gate": GATE}, {"index": {"list": [1, "{% 2 %}", "{% 3"]}}], "targets")
+    read = targets.read(
+        [{"job": JOB}, {"gate": GATE}, {"index": INDEX | {"executionArn": "x", "list": [1, "{% 2 %}", "{% 3"]}}],
+        "targets",
+    )
     assert list(targets.expressions(read, "targets")) == [
         ("targets[0].job.tasks[0].input.day", "detail.day"),
         ("targets[1].gate.key", "detail.day"),

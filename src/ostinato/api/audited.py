@@ -18,6 +18,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "POST /v1/jobs/{jobId}/tasks/{taskId}/retry": "tasks.retry",
     "POST /v1/jobs/{jobId}/tasks/{taskId}/skip": "tasks.skip",
     "POST /v1/dead-letters/redrive": "deadLetters.redrive",
+    "PUT /v1/index/definitions": "index.tag",
     "POST /v1/work/register": "workers.register",
     "POST /v1/work/leave": "workers.leave",
 }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ostinato import views
-from ostinato.core import graph, moments, statuses
+from ostinato.core import executions, graph, moments, statuses
 from ostinato.core.retry import LONGEST, Retry, said
 from ostinato.store import lists
 
@@ -210,6 +210,37 @@ WhichLetters = Annotated[
     ),
 ]
 """It is said which: either by name, or by filters or all of them."""
+
+
+# --- executions --------------------------------------------------------------------------------------------------
+
+
+class ExecutionPage(Answer):
+    """Executions by start. Without `nextCursor` this was the last page; with it a page may be short, or even empty."""
+
+    executions: list[views.ExecutionView]
+    next_cursor: str | None
+
+
+class ExecutionCounts(Answer):
+    """How many executions there are by status, or by day of UTC; what there is none of is left out."""
+
+    by: str
+    counts: list[views.CountView]
+
+
+class Definition(Body):
+    """A definition elsewhere, and all its tags."""
+
+    state_machine_arn: Annotated[str, said(minLength=1, maxLength=executions.LONGEST, pattern=r"^[ -~]*$")]
+    tags: graph.Tags
+
+
+class TaggedDefinition(Answer):
+    """The tags by which the executions of a definition elsewhere are indexed from now on, or not."""
+
+    state_machine_arn: str
+    tags: dict[str, str]
 
 
 # --- the fleet ---------------------------------------------------------------------------------------------------

@@ -114,7 +114,9 @@ class Routes:
                 known.update(_query_names(made.dependant))
                 return made
 
-            self.declared.append(Declared(handler.__name__, (method,), path, scope, install))
+            # What follows the name of a parameter says how to match it, and is nobody's business elsewhere.
+            shown = path.replace(":path}", "}")
+            self.declared.append(Declared(handler.__name__, (method,), shown, scope, install))
             return handler
 
         return register

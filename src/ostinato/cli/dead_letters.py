@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from ostinato.cli import output
+from ostinato.cli.asking import Yes
 from ostinato.cli.jobs import Cursor, JobId
 from ostinato.cli.settings import Settings, command
 from ostinato.cli.tasks import TaskId, show_detail
@@ -119,7 +119,7 @@ async def redrive(
     error_type: ErrorType = None,
     since: Since = None,
     until: Until = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run again.")] = False,
 ) -> int:
     """Run dead letters again.
@@ -153,10 +153,9 @@ def _check_choice(one: tuple[str | None, str | None], *, many: bool) -> None:
 
 
 def _confirmed(foreseen: views.Redriven, settings: Settings) -> bool:
-    from ostinato import errors
+    from ostinato.cli import asking
 
-    if settings.json or not sys.stdin.isatty():
-        raise errors.InvalidInput(f"{foreseen.count:,} dead letters match: confirm with --yes, or look with --dry-run")
+    asking.check_can_ask(settings, f"{foreseen.count:,} dead letters match: confirm with --yes, or look with --dry-run")
     _preview(foreseen)
     return typer.confirm(f"run {foreseen.count:,} dead letters again?")
 

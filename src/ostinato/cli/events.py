@@ -1,4 +1,4 @@
-"""`ostinato events`: the history of one job, or the feed of all of them."""
+"""`ostinato events`: the history of one job, or the feed of all of them; and telling of what happened elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ostinato.cli import output
+from ostinato.cli import output, posting
+from ostinato.cli.default_command import WithDefault
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -20,11 +21,15 @@ PAGE = 1000
 POLL_SECONDS = 0.2
 
 
-def register(root: typer.Typer) -> None:
-    command(root, "events")(events)
+group = typer.Typer(
+    cls=WithDefault,
+    help="Show the events of a job, or of all jobs, and post those of others. `events JOB` is `events show JOB`.",
+)
+posting.register(group)
 
 
-async def events(
+@command(group, WithDefault.default)
+async def show(
     settings: Settings,
     job_id: Annotated[
         str | None, typer.Argument(metavar="[JOB]", help="The id of the job.", show_default=False)

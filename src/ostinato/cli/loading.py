@@ -21,15 +21,18 @@ def documents(source: str) -> list[Any]:
 
 
 def document(source: str) -> Any:
-    """The JSON in a file, or on stdin for `-`."""
+    """The job in a file, or on stdin for `-`."""
     what = "the job on stdin" if source == "-" else f"the file {source!r}"
-    found: Any = codec.parse(sys.stdin.buffer.read() if source == "-" else _read(source), what)
+    found: Any = codec.parse(content(source), what)
     if not isinstance(found, (dict, list)):
         raise errors.InvalidInput(f"{what} is not a job document: it must be a JSON object")
     return cast("Any", found)
 
 
-def _read(source: str) -> bytes:
+def content(source: str) -> bytes:
+    """What is in a file, or on stdin for `-`."""
+    if source == "-":
+        return sys.stdin.buffer.read()
     try:
         with open(source, "rb") as file:
             return file.read()

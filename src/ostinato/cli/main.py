@@ -19,10 +19,14 @@ from ostinato.cli import (
     doctor,
     encryption,
     events,
+    executions,
     failures,
     fleet,
+    gates,
+    index,
     jobs,
     keys,
+    rules,
     run,
     server,
     settings,
@@ -48,8 +52,12 @@ dev.register(root)
 root.add_typer(jobs.group, name="jobs")
 root.add_typer(tasks.group, name="tasks")
 root.add_typer(dead_letters.group, name="dead-letters")
+root.add_typer(executions.group, name="executions")
+root.add_typer(index.group, name="index")
 root.add_typer(keys.group, name="keys")
-events.register(root)
+root.add_typer(events.group, name="events")
+root.add_typer(gates.group, name="gates")
+root.add_typer(rules.group, name="rules")
 signals.register(root)
 fleet.register(root)
 audit.register(root)

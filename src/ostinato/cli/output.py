@@ -28,6 +28,8 @@ COLOURS = {
     "cancelled": "magenta",
     "skipped": "bright_black",
     "lost": "red",
+    "succeeded": "green",
+    "aborted": "magenta",
 }
 WIDE = 10_000
 duration = moments.duration
@@ -123,7 +125,7 @@ def _print(made: Table) -> None:
 def state(name: str) -> Text:
     from rich.text import Text
 
-    return Text(name, style=COLOURS.get(name, ""))
+    return Text(name, style=COLOURS.get(name.lower(), ""))
 
 
 def plain(text: str) -> str:

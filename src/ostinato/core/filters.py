@@ -1,15 +1,15 @@
-"""What to list: filters on jobs and on dead letters, checked when they are made, and pages of what was found."""
+"""What to list: filters on jobs, executions and dead letters, and pages of what was found."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
-from typing import Annotated, Any, TypedDict, TypeVar, Unpack
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, Unpack
 
 import msgspec
 
 from ostinato import errors
-from ostinato.core import cursors, states
+from ostinato.core import cursors, executions, states
 
 MOST = 500
 """The longest page."""
@@ -21,6 +21,13 @@ Place = tuple[_Time, str]
 """(created_at, job_id)"""
 LetterPlace = tuple[_Time, str, str]
 """(failed_at, job_id, task_id)"""
+OWN, OUTSIDE = 0, 1
+ExecutionPlace = tuple[_Time, Literal[0, 1], str]
+"""(start, own or outside, job id or ARN): the order of the index, in which no two executions have the same place."""
+NEWEST, OLDEST = "newest", "oldest"
+ORDERS = (NEWEST, OLDEST)
+BY = ("status", "day")
+"""What executions can be counted by. Days are those of UTC."""
 
 
 class Page(list[T]):
@@ -48,6 +55,41 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
         """Where to begin: everything that is listed comes before it."""
         end = (_END if self.created_until is None else self.created_until, "")
         return end if cursor is None else min(end, cursors.read(cursor, Place))
+
+
+class ExecutionFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is given must match. Times are microseconds; `started_until` is no longer part of the range."""
+
+    agent_name: str | None = None
+    statuses: tuple[str, ...] = ()
+    """Any of them; none means all."""
+    tag: tuple[str, str | None] | None = None
+    correlation_id: str | None = None
+    started_from: int | None = None
+    started_until: int | None = None
+    order: str = NEWEST
+
+    def place(self, cursor: str | None) -> ExecutionPlace | None:
+        return None if cursor is None else cursors.read(cursor, ExecutionPlace)
+
+    def bounds(self, place: ExecutionPlace | None, kind: int) -> tuple[Place, Place]:
+        """Between which two places of one kind of executions, themselves left out, to look."""
+        low: Place = (self.started_from or 0, "")
+        high: Place = (_END if self.started_until is None else self.started_until, "")
+        if place is not None:
+            at, of_kind, one = place
+            # What is of the other kind comes before all of ours of that moment, or after them.
+            side = (at, one) if kind == of_kind else (at + 1, "") if kind < of_kind else (at, "")
+            low, high = (low, min(high, side)) if self.order == NEWEST else (max(low, side), high)
+        return low, high
+
+    def matches(self, agent_name: str, status: str, correlation_id: str | None) -> bool:
+        """Whether an execution within the range has what is wanted of it, but for the tag."""
+        return (
+            self.agent_name in (None, agent_name)
+            and (not self.statuses or status in self.statuses)
+            and self.correlation_id in (None, correlation_id)
+        )
 
 
 class DeadLetterFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +121,19 @@ class JobsWanted(TypedDict, total=False):
     """No longer part of the range."""
 
 
+class ExecutionsWanted(TypedDict, total=False):
+    """Filters on executions; all that are given must match."""
+
+    agent_name: str | None
+    status: str | Iterable[str] | None
+    tag: str | None
+    """A key, or `key=value`."""
+    correlation_id: str | None
+    started_from: datetime.datetime | None
+    started_until: datetime.datetime | None
+    """No longer part of the range."""
+
+
 class DeadLettersWanted(TypedDict, total=False):
     """Filters on dead letters; all that are given must match."""
 
@@ -94,21 +149,29 @@ class DeadLettersWanted(TypedDict, total=False):
 def job_filter(**wanted: Unpack[JobsWanted]) -> JobFilter:
     """A filter as people write it: one state or several, a tag as `key` or `key=value`, times as datetimes."""
     _refuse_unknown(wanted.keys(), JobsWanted.__annotations__)
-    state, tag = wanted.get("state"), wanted.get("tag")
-    chosen = () if state is None else (state,) if isinstance(state, str) else tuple(dict.fromkeys(state))
-    for one in chosen:
-        if one not in states.JOB_STATES:
-            raise errors.InvalidInput(
-                f"state must be one of {', '.join(states.JOB_STATES)}, not {one!r}", field="state"
-            )
+    tag = wanted.get("tag")
     return JobFilter(
-        states=chosen,
+        states=_some_of(wanted.get("state"), states.JOB_STATES, "state"),
         name=wanted.get("name"),
         tag=None if tag is None else read_tag(tag),
         correlation_id=wanted.get("correlation_id"),
         request_id=wanted.get("request_id"),
         created_from=micros(wanted.get("created_from"), "created_from"),
         created_until=micros(wanted.get("created_until"), "created_until"),
+    )
+
+
+def execution_filter(*, order: str = NEWEST, **wanted: Unpack[ExecutionsWanted]) -> ExecutionFilter:
+    _refuse_unknown(wanted.keys(), ExecutionsWanted.__annotations__)
+    tag = wanted.get("tag")
+    return ExecutionFilter(
+        agent_name=wanted.get("agent_name"),
+        statuses=_some_of(wanted.get("status"), executions.STATUSES, "status"),
+        tag=None if tag is None else read_tag(tag),
+        correlation_id=wanted.get("correlation_id"),
+        started_from=micros(wanted.get("started_from"), "started_from"),
+        started_until=micros(wanted.get("started_until"), "started_until"),
+        order=one_of(order, ORDERS, "order"),
     )
 
 
@@ -127,6 +190,17 @@ def _refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
     """A filter that was misspelt and left out would select more than was meant."""
     for name in sorted(set(given) - set(known)):
         raise errors.InvalidInput(f"there is no filter {name!r}: use {', '.join(known)}", field=name)
+
+
+def _some_of(given: str | Iterable[str] | None, known: Sequence[str], field: str) -> tuple[str, ...]:
+    chosen = () if given is None else (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+    return tuple(one_of(one, known, field) for one in chosen)
+
+
+def one_of(given: str, known: Sequence[str], field: str) -> str:
+    if given not in known:
+        raise errors.InvalidInput(f"{field} must be one of {', '.join(known)}, not {given!r}", field=field)
+    return given
 
 
 def read_tag(text: str) -> tuple[str, str | None]:

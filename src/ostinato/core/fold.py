@@ -36,7 +36,12 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class FoldedJob(msgspec.Struct):
+    name: str = ""
     state: str = ""
+    correlation_id: str = ""
+    tags: dict[str, str] = msgspec.field(default_factory=lambda: dict[str, str]())
+    created_at: int = 0
+    finished_at: int | None = None
     last_seq: int = 0
     failure_detected: bool = False
     gate_opened: bool = False
@@ -79,6 +84,9 @@ def _job_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
             known: dict[str, Any] = dict(spec)  # pyright: ignore[reportUnknownArgumentType]
             task = FoldedTask(known["taskId"], known["name"], known.get("dependsOn", []))
             job.tasks[task.task_id] = task
+    if event.type == events.JOB_CREATED:
+        job.name, job.correlation_id, job.tags = data["name"], data["correlationId"], data["tags"]
+        job.created_at = event.at
     if event.type == events.JOB_FAILURE_DETECTED:
         if job.failure_detected:
             yield Broken("I3", None, f"Job Failure Detected a second time, in event {event.seq}")
@@ -93,6 +101,7 @@ def _job_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
     if job.state == new and new in states.JOB_ENDED:
         yield Broken("I10", None, f"the job ends a second time, in event {event.seq}")
     job.state = new
+    job.finished_at = event.at if new in states.JOB_ENDED else None
 
 
 def _step(job: FoldedJob, event: events.Event) -> Iterator[Broken]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, documents, retry
+from ostinato.core import codec, documents, retry, statuses
 from ostinato.core.documents import short as _short
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
@@ -19,8 +19,11 @@ _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 RESERVED = "ostinato."
 """How the engine's own functions, and the queue that they run on, are named."""
 SYSTEM_QUEUE = "ostinato.system"
-RESERVED_JOBS = ("gate:", "rule:")
-"""How jobs are named that the engine enters by itself."""
+OWN_JOBS = ("gate:", "rule:")
+"""How jobs are named that the engine enters by itself, and that are its own."""
+RESERVED_JOBS = (*OWN_JOBS, "playbook:")
+"""How nobody may name a job."""
+MOST_CONCURRENCY = 1_000_000
 MOST_TAGS = 64
 LONGEST_TAG_KEY = 128
 LONGEST_TAG_VALUE = 256
@@ -34,8 +37,20 @@ Name = Annotated[str, retry.said(pattern=rf"^{_NAME.pattern}$(?!\n)")]
 Key = Annotated[str, retry.said(minLength=1, maxLength=255, pattern=r"^[^\x00]*$")]
 TagKey = Annotated[str, retry.said(minLength=1, maxLength=LONGEST_TAG_KEY, pattern=r"^[^\x00=]*$")]
 TagValue = Annotated[str, retry.said(maxLength=LONGEST_TAG_VALUE, pattern=r"^[^\x00]*$")]
+Status = Annotated[str, retry.said(minLength=1, maxLength=statuses.LONGEST_STATUS)]
+Tags = Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)]
 Seconds = Annotated[float, retry.said(exclusiveMinimum=0, exclusiveMaximum=retry.LONGEST)]
 Priority = Annotated[int, retry.said(minimum=-LARGEST_PRIORITY, maximum=LARGEST_PRIORITY)]
+
+
+class Statuses(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """What a job says of itself when one of its tasks starts, and when and how it ends."""
+
+    started: Status | None = None
+    completed: Status | None = None
+    failed: Status | None = None
+    """For good."""
+    cancelled: Status | None = None
 
 
 class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -55,6 +70,7 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     """How many seconds to wait before the first attempt, once everything that it depends on is there."""
     external: bool = False
     """Nobody runs it: somebody outside completes it, or says that it failed."""
+    statuses: Statuses | None = None
 
 
 class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -66,9 +82,11 @@ class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_d
     request_id: Id | None = None
     correlation_id: Id | None = None
     idempotency_key: Key | None = None
-    tags: Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)] = {}
+    tags: Tags = {}
     priority: Priority = 0
     deadline: Seconds | None = None
+    max_concurrency: Annotated[int, retry.said(minimum=1, maximum=MOST_CONCURRENCY)] | None = None
+    """How many of its tasks may run at the same time; None is as many as there are workers for."""
 
 
 class Plan(msgspec.Struct, rename="camel"):
@@ -101,10 +119,14 @@ def read_job(document: Any) -> JobSpec:
     if spec.idempotency_key is not None:
         _check_text(spec.idempotency_key, "idempotencyKey")
     if spec.tags:
-        _check_tags(spec.tags)
+        check_tags(spec.tags)
     if spec.deadline is not None and not 0 < spec.deadline < retry.LONGEST:
         raise errors.InvalidInput(
             f"deadline must be more than 0 seconds from now, not {spec.deadline!r}", field="deadline"
+        )
+    if spec.max_concurrency is not None and not 1 <= spec.max_concurrency <= MOST_CONCURRENCY:
+        raise errors.InvalidInput(
+            f"maxConcurrency must be 1 to {MOST_CONCURRENCY:,}, not {spec.max_concurrency!r}", field="maxConcurrency"
         )
     _check_priority(spec.priority, "priority")
     if not spec.tasks:
@@ -180,7 +202,7 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         depth[task_id] = 1 + max((depth[d] for d in task.depends_on), default=-1)
         seconds = task.timeout if task.timeout is not None else timeout
         cost[task_id] = (cost[longest] if longest else 0.0) + (seconds or 1.0)
-        worst = _worst_case(task.retry or policy, seconds)
+        worst = None if seconds is None else worst_case(task.retry or policy, seconds)
         if spec.deadline is not None and worst is not None and worst > spec.deadline:
             warnings.append(
                 f"task {task_id!r} may need {worst:,.0f} s with all its attempts, "
@@ -195,6 +217,11 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         path.append(at)
         at = before[at]
     return Plan(levels=levels, critical_path=path[::-1], warnings=warnings)
+
+
+def worst_case(policy: retry.Retry, timeout: float) -> float:
+    """How many seconds all attempts may take, with the waiting between them."""
+    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
 
 
 def check_id(value: object, field: str) -> str:
@@ -233,12 +260,6 @@ def request_hash_source(spec: JobSpec) -> bytes:
     return codec.encode_canonical(spec)
 
 
-def _worst_case(policy: retry.Retry, timeout: float | None) -> float | None:
-    if timeout is None:
-        return None
-    return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
-
-
 def _check_task(task: TaskSpec) -> None:
     if not _ID.fullmatch(task.task_id):
         check_id(task.task_id, "taskId")
@@ -250,6 +271,9 @@ def _check_task(task: TaskSpec) -> None:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
     if task.delay is not None and not 0 <= task.delay < retry.LONGEST:
         raise errors.InvalidInput(f"delay of task {task.task_id!r} must be 0 seconds or more, not {task.delay!r}")
+    for status in () if task.statuses is None else msgspec.structs.astuple(task.statuses):
+        if status is not None:
+            statuses.check(status, None)
     if task.external and (task.delay is not None or task.retry is not None or task.timeout is not None):
         raise errors.InvalidInput(
             f"task {task.task_id!r} is external: nobody runs it, so it has no delay, retry or timeout"
@@ -281,17 +305,17 @@ def check_name(value: str, field: str) -> None:
         )
 
 
-def _check_tags(tags: dict[str, str]) -> None:
+def check_tags(tags: dict[str, str], field: str = "tags") -> None:
     if len(tags) > MOST_TAGS:
-        raise errors.InvalidInput(f"tags has {len(tags):,} tags and the limit is {MOST_TAGS}", field="tags")
+        raise errors.InvalidInput(f"{field} has {len(tags):,} tags and the limit is {MOST_TAGS}", field=field)
     for key, value in tags.items():
-        _check_text(key, "tags")
-        _check_text(value, "tags")
+        _check_text(key, field)
+        _check_text(value, field)
         if not 1 <= len(key) <= LONGEST_TAG_KEY or "=" in key or len(value) > LONGEST_TAG_VALUE:
             raise errors.InvalidInput(
-                f"tags: the key {_short(key)} must be 1 to {LONGEST_TAG_KEY} characters, without =, "
+                f"{field}: the key {_short(key)} must be 1 to {LONGEST_TAG_KEY} characters, without =, "
                 f"and its value at most {LONGEST_TAG_VALUE}",
-                field="tags",
+                field=field,
             )
 
 

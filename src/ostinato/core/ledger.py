@@ -26,6 +26,8 @@ _COUNTER = {
     states.CANCELLED: "cancelled",
 }
 
+_IN_TURN = frozenset({states.PENDING, states.PROCESSING})
+
 BLOB_MARK = b"\x00"
 """First byte of a stored payload that is a reference to a blob; no JSON text starts with it."""
 
@@ -35,20 +37,30 @@ def digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-class _Begins(msgspec.Struct, frozen=True):
-    """How a task begins once it is ready."""
+class _Statuses(msgspec.Struct, frozen=True):
+    """By the state that a task gets into."""
+
+    processing: str | None = msgspec.field(default=None, name="started")
+    completed: str | None = None
+    failed: str | None = None
+    cancelled: str | None = None
+
+
+class _Options(msgspec.Struct, frozen=True):
+    """What a task says of how it begins once it is ready, and of what its job is to say then."""
 
     delay: float | None = None
     external: bool = False
+    statuses: _Statuses | None = None
 
 
-NOW = _Begins()
-_begins = msgspec.json.Decoder(_Begins)
+_PLAIN = _Options()
+_options = msgspec.json.Decoder(_Options)
 
 
 def is_external(task: rows.Task) -> bool:
     """Whether somebody outside completes it."""
-    return task.options is not None and _begins.decode(task.options).external
+    return task.options is not None and _options.decode(task.options).external
 
 
 class Heard(NamedTuple):
@@ -88,6 +100,8 @@ class Ledger:
         self.signals: dict[rows.TaskKey, list[rows.Signal]] = {}
         self.waiters: dict[rows.TaskKey, list[rows.Timer]] = {}
         self.timers: dict[rows.TaskKey, rows.Timer] = {}
+        self.awaiting_turn: dict[str, dict[str, rows.Task]] = {}
+        """By job: the first few of its tasks that wait for their turn."""
         self.gate_jobs: dict[tuple[str, str], str] = {}
         """By gate and key."""
         self.outside_events: set[tuple[str, str]] = set()
@@ -109,8 +123,8 @@ class Ledger:
         self.new_steps: list[rows.Step] = []
         self.new_signals: list[rows.Signal] = []
         self.taken_signals: list[rows.Signal] = []
-        self.new_gates: list[tuple[str, str, str]] = []
-        self.dropped_gates: list[tuple[str, str]] = []
+        self.gates_before: dict[tuple[str, str], str | None] = {}
+        """The jobs of gates and keys that have another now, or none."""
         self.new_outside_events: list[tuple[str, str, int, bytes]] = []
         self.blobs: dict[tuple[str, bytes], bytes] = {}
         self.heard: list[Heard] = []
@@ -174,13 +188,13 @@ class Ledger:
         self.told += 1
         job.last_seq += 1
         job_id = job.job_id
+        if self._watched is None or kind in self._watched:
+            self._hear(job, kind, task, data)
         if len(data) > self.spill_bytes:
             data = pages.blob_reference(self.payload(job_id, data)[1:])
         told = self.events.get(job_id)
         if told is None:
             told = self.events[job_id] = []
-        if self._watched is None or kind in self._watched:
-            self._hear(job, kind, task, data)
         if task is None:
             told.append(pages.entry(kind, None, None, data))
         else:
@@ -201,6 +215,8 @@ class Ledger:
             if state not in states.TASK_MOVES[old]:
                 states.check_task_move(task.task_id, old, state)
             self._count(job, task, old, state)
+            if job.max_parallel is not None:
+                job.turns += (state in _IN_TURN) - (old in _IN_TURN)
             if old == states.PROCESSING and task.token is not None:
                 self.revoked.append((key, task.token))
             elif old == states.WAITING:
@@ -212,8 +228,21 @@ class Ledger:
                 task.finished_at = self.now
         self.changed_tasks[key] = task
         self.emit(job, kind, task, data)
+        if task.options is not None and old != state:
+            self._say_status(job, task, state)
+
+    def _say_status(self, job: rows.Job, task: rows.Task, state: str) -> None:
+        said = None if task.options is None else _options.decode(task.options).statuses
+        status = None if said is None else getattr(said, state, None)
+        if status is not None:
+            self.emit(job, events.STATUS_PUBLISHED, task, codec.encode_own({"status": status}))
 
     def make_pending(self, task: rows.Task, kind: str = events.TASK_PENDING, data: bytes | None = None) -> None:
+        """Queue a task, or let it wait for its turn where its job runs only so many at a time."""
+        job = self.jobs[task.job_id]
+        if job.max_parallel is not None and job.turns >= job.max_parallel and task.state not in _IN_TURN:
+            self._await_turn(task, data)
+            return
         if data is None:
             data = self._pending_data.get(task.name)
             if data is None:
@@ -223,9 +252,27 @@ class Ledger:
         self.move(task, states.PENDING, kind, data)
         self.became_pending.append(task)
 
+    def _await_turn(self, task: rows.Task, data: bytes | None) -> None:
+        told: dict[str, object] = {} if data is None else codec.decode(data)
+        task.finished_at = None
+        self.move(task, states.WAITING, events.TASK_WAITING, codec.encode_own(told | {"kind": "turn"}))
+        # By name they come in the order of the job.
+        self.set_timer(rows.Timer(task.job_id, task.task_id, "turn", f"{task.position:010d}", "", None))
+        self.awaiting_turn.setdefault(task.job_id, {})[task.task_id] = task
+
+    def give_turns(self) -> None:
+        """Let those go on that wait for their turn, as far as others have made room."""
+        for job_id, waiting in self.awaiting_turn.items():
+            job = self.jobs[job_id]
+            for task in sorted(waiting.values(), key=lambda task: task.position):
+                if job.max_parallel is None or job.turns >= job.max_parallel or job.state != states.RUNNING:
+                    break
+                if task.state == states.WAITING:
+                    self.make_pending(task)
+
     def make_ready(self, task: rows.Task, data: bytes | None = None) -> None:
         """Everything that it depends on is there: it may run now, or waits for its time, or for somebody outside."""
-        begins = NOW if task.options is None else _begins.decode(task.options)
+        begins = _PLAIN if task.options is None else _options.decode(task.options)
         if begins.external:
             self._make_waiting(task, "external", None)
         elif begins.delay:
@@ -265,6 +312,15 @@ class Ledger:
                     self.taken_signals.append(signal)
                 return signal
         return None
+
+    def assign_gate(self, gate: str, key: str, job_id: str | None) -> None:
+        """From now on this job stands for a gate and a key, or none does."""
+        place = (gate, key)
+        self.gates_before.setdefault(place, self.gate_jobs.get(place))
+        if job_id is None:
+            self.gate_jobs.pop(place, None)
+        else:
+            self.gate_jobs[place] = job_id
 
     def record_step(self, task: rows.Task, key: str, output: bytes) -> None:
         self.new_steps.append(rows.Step(task.job_id, task.task_id, key, self.payload(task.job_id, output), self.now))

@@ -26,6 +26,8 @@ class Needs:
         """The jobs that stand for these gates and keys, with these tasks and those that wait for them."""
         self.whole_gates: set[tuple[str, str]] = set()
         """Of these, all tasks."""
+        self.late_reports: set[tuple[str, str, str]] = set()
+        """Gate, key and member of reports that may come too late, and trigger something then."""
         self.outside_events: set[tuple[str, str]] = set()
         """(source, id) of events that may have been received before."""
 

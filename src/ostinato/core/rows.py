@@ -40,6 +40,10 @@ class Job(msgspec.Struct, gc=False):
     cancelled: int
     trace_parent: str | None = None
     """The trace that it belongs to, as a W3C `traceparent`."""
+    max_parallel: int | None = None
+    """How many of its tasks may be pending or processing at the same time; the others wait for their turn."""
+    turns: int = 0
+    """How many are, if there is such a limit."""
     was_seq: int = 0
     """`last_seq` as it was loaded: the version of the job that a transaction has seen. Not a column."""
     was_plain: tuple[object, ...] = ()
@@ -53,7 +57,7 @@ class Job(msgspec.Struct, gc=False):
     def plain(self) -> tuple[object, ...]:
         return (
             self.state, self.cascades, self.deadline_at, self.finished_at, self.failure_detected_at, self.total,
-            self.failed, self.tolerated, self.skipped, self.cancelled,
+            self.failed, self.tolerated, self.skipped, self.cancelled, self.turns,
         )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Why is a task not running? One code, one sentence and the details, from facts that the store has gathered.
 
-The codes: `running`, `dependency`, `retry`, `sleep`, `delay`, `signal`, `external`, `no_worker`, `queue_full`,
+The codes: `running`, `dependency`, `retry`, `sleep`, `delay`, `turn`, `signal`, `external`, `no_worker`, `queue_full`,
 `next`, `ended`, `job_ended`.
 """
 
@@ -132,6 +132,8 @@ def _waiting(facts: Facts) -> Why:
         return Why("sleep", f"It sleeps; it goes on {left}.", _details(dueAt=due, key=timer.key))
     if timer.kind == "delay":
         return Why("delay", f"It is ready, and begins {left}.", _details(dueAt=due))
+    if timer.kind == "turn":
+        return Why("turn", "It is ready, but its job runs only so many tasks at the same time: it waits its turn.", {})
     if timer.kind == "external":
         return Why("external", "It is external: it waits for somebody outside to complete it.", {})
     until = f"; it gives up {left}" if left else ", however long that takes"

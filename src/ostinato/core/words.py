@@ -21,12 +21,16 @@ _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 """Scripts that put no spaces between words: Thai, Lao, kana, Han. They are cut into pairs of characters."""
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 _PAIRED = re.compile(rf"[{_UNSPACED}]")
-_ACCENTS = {code: None for code in range(0x300, 0x370)}
+_ACCENTS = dict.fromkeys(range(0x300, 0x370))
 _COMMON = frozenset(
-    "a about after all an and any are as at be been but by can did do does for from had has have how i if in into is it "
-    "its many me much my no not of on or our since so some than that the their them then there these they this to up us "
-    "was we were what when where which who why will with you your".split()
-)
+    {
+        "a", "about", "after", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "did", "do",
+        "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "many", "me",
+        "much", "my", "no", "not", "of", "on", "or", "our", "since", "so", "some", "than", "that", "the", "their", "them",
+        "then", "there", "these", "they", "this", "to", "up", "us", "was", "we", "were", "what", "when", "where", "which",
+        "who", "why", "will", "with", "you", "your",
+    }
+)  # fmt: skip
 
 
 def of_text(text: str) -> list[str]:

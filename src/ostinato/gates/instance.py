@@ -11,7 +11,6 @@ from ostinato.core.commands import gating, producing, reacting
 from ostinato.gates import definition
 from ostinato.gates.records import Record
 
-JOB = "gate:"
 MEMBER = "ostinato.member"
 OPEN = "ostinato.open"
 DEADLINE = "ostinato.deadline"
@@ -57,15 +56,13 @@ def submission(
 
 
 def late_submission(
-    gate: definition.Gate, version: int, key: str, job_id: str, record: Record, about: str, depth: int = 0
+    gate: definition.Gate, version: int, key: str, job_id: str, record: Record, depth: int = 0
 ) -> producing.Submit:
-    """What a report triggers that came when the gate had opened without it. `about` is the same for the same report."""
+    """What a report triggers that came when the gate had opened without it."""
     tasks: list[graph.TaskSpec] = []
     inputs: list[bytes] = []
     _add_opening(gate, Opening(gate.name, version, key, late=record), [], depth, tasks, inputs)
-    made = _submit(gate, key, job_id, tasks, inputs, record.correlation_id, depth, None)
-    made.spec.idempotency_key = about
-    return made
+    return _submit(gate, key, job_id, tasks, inputs, record.correlation_id, depth, None)
 
 
 def _add_opening(
@@ -99,5 +96,5 @@ def _submit(
     tags = {"gate": gate.name, "key": key}
     if depth:
         tags[rulebook.DEPTH_TAG] = str(depth)
-    spec = graph.JobSpec(tasks, name=f"{JOB}{gate.name}", correlation_id=correlation_id, tags=tags)
+    spec = graph.JobSpec(tasks, name=f"{gating.JOB}{gate.name}", correlation_id=correlation_id, tags=tags)
     return producing.Submit(job_id, spec, inputs, actor)

@@ -77,12 +77,14 @@ class Caller:
         secret: str | None = None,
         idempotency_key: str | None = None,
         timeout: float = 10.0,
+        any_status: bool = False,
     ) -> Answer:
         """POST `body`; the answer has a status of 200 to 299, all others are errors. `timeout` is for all of it.
 
         `headers` may hold any header, Authorization included, except those of the connection and the signature. The
         body is JSON unless they say otherwise. With a `secret` it is signed; with an `idempotency_key`, which is sent
-        as `Idempotency-Key`, its `webhook-id` is the same in every attempt.
+        as `Idempotency-Key`, its `webhook-id` is the same in every attempt. With `any_status` an answer is an answer,
+        for a caller that knows what the server means by it.
         """
         graph.check_seconds(timeout, "timeout")
         target = targets.parse(url)
@@ -93,12 +95,12 @@ class Caller:
         try:
             async with asyncio.timeout_at(ends):
                 found = await self._guard.addresses_of(target)
-                return await self._post(target, found[:MOST_ADDRESSES], sent, body, ends)
+                return await self._post(target, found[:MOST_ADDRESSES], sent, body, ends, any_status)
         except TimeoutError:
             raise errors.TargetUnreachable(f"{target.host} did not answer within {timeout:g} s") from None
 
     async def _post(
-        self, url: targets.Url, found: list[str], headers: dict[str, str], body: bytes, ends: float
+        self, url: targets.Url, found: list[str], headers: dict[str, str], body: bytes, ends: float, any_status: bool
     ) -> Answer:
         import httpx2
 
@@ -127,14 +129,15 @@ class Caller:
                 except httpx2.HTTPError:
                     raise errors.TargetUnreachable(f"the connection to {url.host} broke off") from None
                 else:
-                    return await self._read(url.host, answer)
+                    return await self._read(url.host, answer, any_status)
         raise AssertionError("the last address was neither reached nor given up")
 
-    async def _read(self, host: str, answer: httpx2.Response) -> Answer:
+    async def _read(self, host: str, answer: httpx2.Response, any_status: bool) -> Answer:
         import httpx2
 
         try:
-            check_status(host, answer)
+            if not any_status:
+                check_status(host, answer)
             body = bytearray()
             async for part in answer.aiter_raw():
                 body += part
@@ -198,7 +201,7 @@ def check_status(host: str, answer: httpx2.Response) -> None:
     if 300 <= status < 400:
         raise errors.CallRejected(f"{host} answered {status}: redirects are not followed", status=status)
     said = f"{host} answered {status}"
-    seconds = _retry_after(answer.headers.get("retry-after", "")) if status in (429, 503) else None
+    seconds = retry_after(answer.headers.get("retry-after", "")) if status in (429, 503) else None
     if seconds is not None:
         raise errors.RetryAfter(seconds, f"{said}: retry after {seconds:g} s")
     if status >= 500 or status in RETRYABLE:
@@ -206,7 +209,7 @@ def check_status(host: str, answer: httpx2.Response) -> None:
     raise errors.CallRejected(said, status=status)
 
 
-def _retry_after(value: str) -> float | None:
+def retry_after(value: str) -> float | None:
     """Seconds from a header that holds them or a date: at least one, at most an hour; None if it holds neither."""
     value = value.strip()
     if re.fullmatch(r"[0-9]{1,15}", value):

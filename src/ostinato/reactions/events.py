@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 import msgspec
 import uuid_utils
 
-from ostinato import errors
-from ostinato.core import codec, commands, documents, moments, rulebook
+from ostinato import errors, indexing
+from ostinato.core import codec, commands, documents, executions, moments, rulebook
 from ostinato.reactions import definitions
 
 MOST_EVENTS = 500
@@ -24,10 +24,17 @@ class Received(msgspec.Struct, frozen=True, rename="camel"):
     id: str
     source: str
     outcome: Literal["recorded", "duplicate"]
+    indexed: bool | None = None
+    """Of a status change of an execution: whether the execution is in the index."""
+    skipped: str | None = None
+    """Why it is not."""
 
 
-async def post(app: definitions.Application, given: Any) -> list[Received]:
-    """Record events. All of them are checked before any is, so that a bad one changes nothing."""
+async def post(app: definitions.Application, index: indexing.Indexer, given: Any) -> list[Received]:
+    """Record events, and index executions of which they tell.
+
+    All of them are checked before any is recorded, so that a bad one changes nothing.
+    """
     items = cast("list[Any]", given) if isinstance(given, list) else [given]
     if not 1 <= len(items) <= MOST_EVENTS:
         raise errors.InvalidInput(f"send 1 to {MOST_EVENTS} events at a time, not {len(items):,}", field="events")
@@ -36,7 +43,17 @@ async def post(app: definitions.Application, given: Any) -> list[Received]:
     batch = [read(item, running.tenant, now, f"events[{index}]") for index, item in enumerate(items)]
     observed = [commands.Observe(event["source"], event["id"], codec.encode(event)) for event in batch]
     outcomes = await asyncio.gather(*[running.execute(command) for command in observed])
-    return [Received(e["id"], e["source"], outcome) for e, outcome in zip(batch, outcomes, strict=True)]
+    # One that was recorded before is indexed again, in case that whoever recorded it did not get that far.
+    reported = await index.report([event for event in batch if executions.is_status_change(event)])
+    reasons = {skipped.execution_arn: skipped.reason for skipped in reported.skipped}
+    return [_received(event, outcome, reasons) for event, outcome in zip(batch, outcomes, strict=True)]
+
+
+def _received(event: dict[str, Any], outcome: Any, reasons: Mapping[str, str]) -> Received:
+    if not executions.is_status_change(event):
+        return Received(event["id"], event["source"], outcome)
+    reason = reasons.get(event["detail"]["executionArn"])
+    return Received(event["id"], event["source"], outcome, reason is None, reason)
 
 
 def read(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
@@ -50,6 +67,8 @@ def read(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
             f"{field}.source {rulebook.SOURCE!r} is that of the engine's own events: use another",
             field=f"{field}.source",
         )
+    if executions.is_status_change(made):
+        executions.read_event(made, at=field)
     return {"version": "0", "time": now} | made | {"account": tenant}
 
 

@@ -13,17 +13,21 @@ import msgspec
 
 from ostinato import errors, expressions, functions, outgoing, secrets, threads, tracing
 from ostinato.context import Context
-from ostinato.core import codec, commands, graph, moments, rulebook
+from ostinato.core import codec, commands, executions, graph, moments, rulebook
 from ostinato.core.commands import gating, reacting
 from ostinato.core.retry import Retry
 from ostinato.engine import engine
 from ostinato.gates import aggregate, definition, instance, records
-from ostinato.reactions import gates
+from ostinato.reactions import gates, rules
 
 DEEPEST = 16
 """So many rules and gates may follow from one another; more are taken for a circle."""
 RETRY = Retry(max_attempts=8, base_delay=1.0, multiplier=3.0, max_delay=600.0, jitter=0.2)
 TIMEOUT = 60.0
+
+
+HOPELESS = (errors.JobNotFound, errors.JobEnded, errors.GateClosed, errors.IdempotencyConflict)
+"""What will be no different however often it is tried."""
 
 
 class About(msgspec.Struct):
@@ -39,6 +43,7 @@ class OwnFunctions:
         self.engine = running
         self._calls = calls
         self._gates = gates.Gates(self)
+        self._rules = rules.Rules(self)
 
     async def note(self, actor: str | None, action: str, target: str = "", /, **details: Any) -> None:
         """What rules and gates do is in the history of their jobs."""
@@ -51,6 +56,8 @@ class OwnFunctions:
         gate = (await self._gates.shelf.get(said.gate, said.version)).value
         if said.members is not None:
             gate = definition.freeze(gate, said.members)
+        elif said.late is not None and gate.members == definition.DYNAMIC:
+            gate = await self._gates.gate(said.gate).frozen(said.key, gate, said.late.member)
         if said.late is not None:
             reported = {said.late.member: said.late}
             mark: dict[str, Any] = {"at": None, "by": said.late.member}
@@ -96,22 +103,41 @@ class OwnFunctions:
                 f"{DEEPEST} rules and gates have led to this one: they seem to follow each other in a circle"
             )
         about_it: dict[str, Any] = (await ctx.dependency_outputs.load())[gating.OPEN] if data is None else data
+        if ctx.redriven:
+            target = await self._corrected(ctx, whose, target)
         [(kind, template)] = target.items()
         now = self.engine.db.now() / 1e6
         filled = await threads.run(lambda: expressions.render(template, about_it, kind, now))
-        match kind:
-            case "job":
-                return await self._start_job(ctx, whose, filled, about_it)
-            case "gate":
-                return await self._report(whose, filled, about_it)
-            case "signal":
-                return await self._signal(ctx, filled)
-            case "webhook":
-                return await self._call(ctx, filled, about_it)
-            case "index":
-                return await self._index(filled)
-            case _:
-                raise errors.TerminalError(f"{kind!r} is no target")
+        try:
+            match kind:
+                case "job":
+                    _refuse_references(template, filled, kind)
+                    return await self._start_job(ctx, whose, filled, about_it)
+                case "gate":
+                    return await self._report(whose, filled, about_it)
+                case "signal":
+                    return await self._signal(ctx, whose, filled)
+                case "webhook":
+                    return await self._call(ctx, template, filled, about_it)
+                case "index":
+                    return await self._index(filled)
+                case _:
+                    raise errors.TerminalError(f"{kind!r} is no target")
+        except HOPELESS as error:
+            raise errors.TerminalError(error.message, **error.details) from error
+
+    async def _corrected(self, ctx: Context, whose: About, target: dict[str, Any]) -> dict[str, Any]:
+        """Whoever runs a target again has corrected it before, perhaps: as it stands in the definition now, if it
+        does."""
+        try:
+            if whose.rule is not None:
+                now = (await self._rules.shelf.get(whose.rule)).value.targets
+            else:
+                now = (await self._gates.shelf.get(whose.gate or "")).value.trigger
+        except errors.DefinitionNotFound:
+            return target
+        number = int(ctx.task_id.rpartition("-")[2])
+        return msgspec.to_builtins(now[number - 1]) if number <= len(now) else target
 
     async def _start_job(self, ctx: Context, whose: About, document: Any, data: Mapping[str, Any]) -> Any:
         made: dict[str, Any] = {"idempotencyKey": ctx.idempotency_key, "correlationId": _correlation_id(data)}
@@ -119,8 +145,14 @@ class OwnFunctions:
         made["tags"] = made.get("tags", {}) | {rulebook.DEPTH_TAG: str(whose.depth + 1)}
         by = f"rule:{whose.rule}" if whose.rule is not None else f"gate:{whose.gate}"
         command = await self.engine.prepare_job(made, by)
-        with tracing.submission(self.engine.tracer, self.engine.tenant, command):
-            answer = await self.engine.execute(command)
+        try:
+            with tracing.submission(self.engine.tracer, self.engine.tenant, command):
+                answer = await self.engine.execute(command)
+        except errors.IdempotencyConflict as error:
+            if made["idempotencyKey"] != ctx.idempotency_key:
+                raise
+            # It was this very task that started it, at another moment, which may be part of what it was given.
+            return {"jobId": error.details["jobId"], "created": False}
         return {"jobId": answer.job_id, "created": answer.created}
 
     async def _report(self, whose: About, filled: Any, data: Mapping[str, Any]) -> Any:
@@ -134,22 +166,28 @@ class OwnFunctions:
         )
         return msgspec.to_builtins(answer)
 
-    async def _signal(self, ctx: Context, filled: Any) -> Any:
+    async def _signal(self, ctx: Context, whose: About, filled: Any) -> Any:
         payload = codec.encode(filled.get("payload"), "the payload of the signal", self.engine.max_payload_bytes)
-        command = commands.SendSignal(filled["jobId"], filled["name"], ctx.idempotency_key, payload)
+        key = ctx.idempotency_key
+        command = commands.SendSignal(filled["jobId"], filled["name"], key, payload, depth=whose.depth + 1)
         return {"jobId": filled["jobId"], "woken": await self.engine.execute(command)}
 
-    async def _call(self, ctx: Context, filled: Any, data: Mapping[str, Any]) -> Any:
+    async def _call(self, ctx: Context, template: Any, filled: Any, data: Mapping[str, Any]) -> Any:
         if not self.engine.options.webhooks:
             raise errors.TerminalError(
                 "webhooks are off here: start this process with EngineOptions(webhooks=True), or --webhooks"
             )
         body = codec.encode(filled.get("body", data), "the body of the call", self.engine.max_payload_bytes)
-        secret = filled.get("secret")
+        # Only the rule or gate itself may ask for secrets, and not what it was told by others.
+        asked = template.get("headers", {})
+        secret = template.get("secret")
         answer = await self._calls.post(
             filled["url"],
             body,
-            headers={name: await self._secret(value) for name, value in filled.get("headers", {}).items()},
+            headers={
+                name: await self._secret(value) if asked[name] == value else value
+                for name, value in filled.get("headers", {}).items()
+            },
             secret=None if secret is None else await self._secret(secret),
             idempotency_key=ctx.idempotency_key,
         )
@@ -165,7 +203,11 @@ class OwnFunctions:
         return await secrets.resolve(reference, source, secrets.Redactor())
 
     async def _index(self, filled: Any) -> Any:
-        raise errors.TerminalError("this engine keeps no index of executions")
+        """A rule that writes to the index has chosen: no tags are asked for."""
+        event = {"source": executions.SOURCE, "detail-type": executions.DETAIL_TYPE, "detail": filled}
+        reported = executions.read_event(event, stages=self.engine.options.index_stages)
+        await self.engine.store.index_executions(self.engine.tenant, [reported.execution])
+        return {"executionArn": reported.execution.execution_arn}
 
 
 def make(running: engine.Engine) -> dict[str, functions.Function]:
@@ -190,6 +232,31 @@ def _correlation_id(data: Mapping[str, Any]) -> str | None:
     if found is None and isinstance(detail, dict):
         found = cast("dict[str, Any]", detail).get("correlationId")
     return found if graph.is_id(found) else None
+
+
+def _refuse_references(template: Any, filled: Any, field: str) -> None:
+    """A worker takes `secret://NAME` in an input for a wish. Only who wrote the target may have one: whoever sends an
+    event would else be given any secret that it can name."""
+    if isinstance(template, str):
+        if template != filled and _has_reference(filled):
+            raise errors.TerminalError(
+                f"{field} has come to a reference to a secret ({secrets.PREFIX}…): only the target itself may ask for "
+                "one"
+            )
+    elif isinstance(template, dict):
+        for name, part in cast("dict[str, Any]", template).items():
+            _refuse_references(part, filled[name], f"{field}.{name}")
+    elif isinstance(template, list):
+        for index, part in enumerate(cast("list[Any]", template)):
+            _refuse_references(part, filled[index], f"{field}[{index}]")
+
+
+def _has_reference(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        return any(_has_reference(item) for item in cast("list[Any]", value))
+    return isinstance(value, str) and value.startswith(secrets.PREFIX)
 
 
 def _as_key(value: Any) -> Any:

@@ -84,9 +84,13 @@ class Gate:
             create = functools.partial(
                 instance.submission, gate, version, key, _new_id(), correlation_id=record.correlation_id, depth=depth
             )
-        late = await self._when_late(gate, version, key, record, depth)
+        late = None
+        if gate.late == "trigger":
+            late = instance.late_submission(gate, version, key, _new_id(), record, depth)
         answer: commands.Arrived = await self._engine.execute(
-            commands.Arrive(self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late)
+            commands.Arrive(
+                self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late, depth
+            )
         )
         if answer.outcome == "late" and gate.late == "refuse":
             raise errors.GateClosed(
@@ -95,19 +99,6 @@ class Gate:
                 jobId=answer.job_id,
             )
         return answer
-
-    async def _when_late(
-        self, gate: definition.Gate, version: int, key: str, record: records.Record, depth: int
-    ) -> commands.Submit | None:
-        """What the report triggers if it is late: once, however often it is sent."""
-        if gate.late != "trigger":
-            return None
-        try:
-            job_id = await self._store.gate_job(self._tenant, self.name, key)
-        except errors.GateKeyNotFound:
-            return None  # nobody has reported yet, so nobody can be late
-        about = f"late:{job_id}:{record.member}"
-        return instance.late_submission(gate, version, key, _new_id(), record, about, depth)
 
     async def freeze(
         self, key: str, members: Sequence[Any], *, correlation_id: str | None = None, actor: str | None = None
@@ -147,11 +138,22 @@ class Gate:
         job_id = await self._store.gate_job(self._tenant, self.name, key)
         job = await self._store.job(self._tenant, job_id)
         tasks = {task.task_id: task for task in await self._tasks(job_id)}
+        if gating.OPEN not in tasks:  # it was removed while we looked
+            raise errors.GateKeyNotFound(f"nobody has reported to gate {self.name!r} for key {key!r}")
         opening = await self._opening(job_id, tasks[gating.OPEN])
         gate = (await self._shelf.get(self.name, opening.version)).value
         if opening.members is not None:
             gate = definition.freeze(gate, opening.members)
         return status.view(gate, await self._instance(key, job, tasks, gate))
+
+    async def frozen(self, key: str, gate: definition.Gate, member: str) -> definition.Gate:
+        """The gate with whom it expects for a key; if it was reset meanwhile, with this member alone."""
+        try:
+            job_id = await self._store.gate_job(self._tenant, self.name, key)
+            opening = await self._opening(job_id, await self._store.task(self._tenant, job_id, gating.OPEN))
+        except errors.NotFound:
+            return definition.freeze(gate, [definition.Member(member, kind="unknown")])
+        return definition.freeze(gate, opening.members)
 
     async def _instance(
         self, key: str, job: rows.Job, tasks: dict[str, rows.Task], gate: definition.Gate

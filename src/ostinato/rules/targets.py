@@ -108,6 +108,24 @@ def check_status(value: Any, field: str) -> None:
         )
 
 
+def check_url(value: str, field: str) -> None:
+    """The form of the address only; where it leads is asked when it is called."""
+    parts = _split(value)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or not value.isprintable():
+        raise errors.InvalidInput(f"{field} must be an address like https://example.com/hook", field=field)
+    if parts.username is not None or parts.password is not None:
+        raise errors.InvalidInput(f"{field} must not have a user or password in it: sign with `secret`", field=field)
+
+
+def check_secret(value: str, field: str) -> None:
+    """Refuse a secret itself where a reference to one belongs; the message does not repeat what was given."""
+    if not SECRET.fullmatch(value):
+        raise errors.InvalidInput(
+            f"{field} must be a reference of the form secret://NAME: a definition is shown to those who may read it",
+            field=field,
+        )
+
+
 def _read(document: Any, field: str) -> Target:
     given = {name: value for name, value in documents.check_names(document, Target, field).items() if value is not None}
     if len(given) != 1:
@@ -156,18 +174,18 @@ def _signal(document: Any, field: str) -> SignalTarget:
 
 
 def _index(document: Any, field: str) -> dict[str, Any]:
-    return documents.as_object(document, field)
+    given = documents.as_object(document, field)
+    for name in ("executionArn", "stateMachineArn", "status", "startDate"):
+        if name not in given:
+            raise errors.InvalidInput(f"{field}.{name} is missing: the index needs it", field=f"{field}.{name}")
+    return given
 
 
 def _webhook(document: Any, field: str) -> WebhookTarget:
     target = documents.read(document, WebhookTarget, field)
-    _literal(target.url, f"{field}.url", _check_url)
-    if target.secret is not None and not SECRET.fullmatch(target.secret):
-        raise errors.InvalidInput(  # and the message does not repeat what may be the secret itself
-            f"{field}.secret must be a reference of the form secret://NAME: a definition is shown to those who may "
-            "read it",
-            field=f"{field}.secret",
-        )
+    _literal(target.url, f"{field}.url", check_url)
+    if target.secret is not None:
+        check_secret(target.secret, f"{field}.secret")
     if len(target.headers) > MOST_HEADERS:
         raise errors.InvalidInput(f"{field}.headers has more than {MOST_HEADERS} headers", field=f"{field}.headers")
     for name, value in target.headers.items():
@@ -203,15 +221,6 @@ def _literal(value: str | None, field: str, check: Callable[[str, str], object])
     """Check a value that is no expression."""
     if value is not None and not templates.is_template(value):
         check(value, field)
-
-
-def _check_url(value: str, field: str) -> None:
-    """The form of the address only; where it leads is asked when it is called."""
-    parts = _split(value)
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or not value.isprintable():
-        raise errors.InvalidInput(f"{field} must be an address like https://example.com/hook", field=field)
-    if parts.username is not None or parts.password is not None:
-        raise errors.InvalidInput(f"{field} must not have a user or password in it: sign with `secret`", field=field)
 
 
 def _split(value: str) -> SplitResult | None:

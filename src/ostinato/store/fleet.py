@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ostinato.core import codec, rows
-from ostinato.store import database
+from ostinato.store import database, executions
 from ostinato.store.database import fetch
 
 PRUNE_TABLES = (
@@ -180,9 +180,9 @@ class Fleet:
         return await self.db.read(script, snapshot=False)
 
     async def prune(self, tenant: str, default_seconds: float, older_than: float | None = None, most: int = 200) -> int:
-        """Remove up to `most` jobs that ended longer ago than the tenant's retention, or than `older_than` seconds.
+        """Remove what ended longer ago than the tenant's retention, or than `older_than` seconds.
 
-        What others have told is kept as long.
+        Up to `most` jobs, and as many executions elsewhere. What others have told is kept as long.
         """
 
         def script() -> database.Script[int]:
@@ -192,11 +192,9 @@ class Fleet:
                 seconds = own[0][0] if own and own[0][0] is not None else default_seconds
             before = self.db.now() - int(seconds * 1e6)
             yield fetch("prune_outside_event", tenant=tenant, before=before)
-            return (
-                yield from _remove(
-                    tenant, before, (yield fetch("finished_jobs", tenant=tenant, before=before, most=most))
-                )
-            )
+            outside = yield from executions.prune(tenant, before, most)
+            old = yield fetch("finished_jobs", tenant=tenant, before=before, most=most)
+            return outside + (yield from _remove(tenant, before, old))
 
         return await self.db.write(script)
 

@@ -163,8 +163,8 @@ class Memory:
         return known
 
     def _keep(self, tenant: str, job_id: str, known: Known) -> None:
-        if self._distrust:
-            return
+        if self._distrust or known.job.max_parallel is not None:
+            return  # whose turn is next in such a job, only the database knows
         self._jobs[(tenant, job_id)] = known
         known.weight = len(known.tasks) + 1
         self._size += known.weight

@@ -14,6 +14,10 @@ from typing import NamedTuple
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)(?:\.(\d+))?")
 
+_BOTH_WAYS = " Both ways."
+"""In the comment of a block that lists newest first: there is a twin that lists oldest first."""
+UPWARDS = "_upwards"
+
 
 class Parameter(NamedTuple):
     name: str
@@ -38,6 +42,8 @@ def blocks(dialect: str) -> dict[str, Block]:
             if file.name.endswith(".sql"):
                 for name, sql in parse(file.read_text()).items():
                     found[name] = _number(name, sql, mark)
+                    if _BOTH_WAYS in sql:
+                        found[name + UPWARDS] = _number(name + UPWARDS, sql.replace(" DESC", ""), mark)
     return found
 
 

@@ -14,6 +14,7 @@ from ostinato.store import (
     audit_log,
     database,
     definitions,
+    executions,
     facts,
     fleet,
     gates,
@@ -22,6 +23,7 @@ from ostinato.store import (
     lists,
     memory,
     reads,
+    reindex,
     results,
     rotation,
     sealed,
@@ -32,6 +34,7 @@ from ostinato.store import (
 from ostinato.store.database import fetch
 
 FEW_COMMANDS = 4
+MOST_TURNS = 1_000_000
 
 
 class Refused(NamedTuple):
@@ -61,6 +64,8 @@ class Outcome(NamedTuple):
 class Store(
     reads.Reads,
     lists.Lists,
+    executions.Executions,
+    reindex.Reindexing,
     stories.Stories,
     stream.Stream,
     facts.FactFinding,
@@ -136,8 +141,12 @@ class Store(
         book = ledger.Ledger(tenant, now, spill_bytes=self._spill_bytes, address=self._address, watched=rules.watched)
         recalled = self._memory.recall(tenant, wanted, book, trust=trust)
         candidates = yield from _load(tenant, wanted, recalled, claim, book)
+        if not (yield from _gates_are_the_same(tenant, book)):
+            return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
         with _unhurried():
             answers = [_carry_out(command, book) for command in batch]
+            if book.awaiting_turn:
+                book.give_turns()
             if recalled.jobs and any(isinstance(answer, Refused) for answer in answers):
                 # A change is checked against the database when it is written. A refusal is not, so it is decided
                 # on what the database says.
@@ -207,16 +216,18 @@ def _load(
     book: ledger.Ledger,
 ) -> database.Script[list[rows.TaskKey]]:
     """Fill the ledger with what the commands need; the answer is what there is to be claimed."""
-    if wanted.idempotency_keys:
-        found = yield fetch("load_jobs_by_idempotency_key", tenant=tenant, keys=sorted(wanted.idempotency_keys))
+    idempotency_keys = wanted.idempotency_keys
+    if wanted.gate_keys:
+        yield from _find_gates(tenant, wanted, recalled, book)
+        idempotency_keys = idempotency_keys | _keys_of_late_reports(wanted, book)
+    if idempotency_keys:
+        found = yield fetch("load_jobs_by_idempotency_key", tenant=tenant, keys=sorted(idempotency_keys))
         for row in found:
             job = rows.Job(*row)
             book.jobs_by_idempotency_key[job.idempotency_key or ""] = job
     if wanted.outside_events:
         found = yield fetch("load_outside_events", tenant=tenant, keys=sorted(wanted.outside_events))
         book.outside_events |= {(source, event_id) for source, event_id in found}
-    if wanted.gate_keys:
-        yield from _find_gates(tenant, wanted, recalled, book)
     candidates: list[rows.TaskKey] = []
     _, job_ids, keys, ups = recalled
     most = 0 if claim is None else claim.most
@@ -233,6 +244,9 @@ def _load(
             book.dependants.setdefault((job_id, up), []).append(down)
         candidates = loaded.candidates
     yield from _load_waiting(tenant, wanted, book)
+    limited = [job.job_id for job in book.jobs.values() if job.max_parallel is not None]
+    if limited:
+        yield from _load_turns(tenant, wanted, book, limited)
     yield from _load_whole_jobs(tenant, wanted, book)
     return candidates
 
@@ -249,6 +263,28 @@ def _find_gates(
         keys = [(job_id, task_id) for task_id in wanted.gate_keys[(gate, key)]]
         recalled.keys.extend(keys)
         recalled.ups.extend(keys)
+
+
+def _gates_are_the_same(tenant: str, book: ledger.Ledger) -> database.Script[bool]:
+    """A job that has ended may have been a gate's no longer when it was loaded: a report would come too late for a gate
+    that has just begun anew. Of one that runs this is noticed when it is written."""
+    ended = {place: job_id for place, job_id in book.gate_jobs.items() if not _runs(book, job_id)}
+    if not ended:
+        return True
+    found = yield fetch("load_gate_keys", tenant=tenant, keys=sorted(ended))
+    return {(gate, key): job_id for gate, key, job_id in found} == ended
+
+
+def _runs(book: ledger.Ledger, job_id: str) -> bool:
+    return job_id in book.jobs and book.jobs[job_id].state == states.RUNNING
+
+
+def _keys_of_late_reports(wanted: needs.Needs, book: ledger.Ledger) -> set[str]:
+    """Which jobs to look for is only known when the jobs of the gates are."""
+    jobs = book.gate_jobs
+    return {
+        commands.late_key(jobs[(gate, key)], member) for gate, key, member in wanted.late_reports if (gate, key) in jobs
+    }
 
 
 def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
@@ -271,6 +307,16 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
         for row in found:
             timer = rows.Timer(*row)
             book.timers[(timer.job_id, timer.task_id)] = timer
+
+
+def _load_turns(tenant: str, wanted: needs.Needs, book: ledger.Ledger, job_ids: list[str]) -> database.Script[None]:
+    """As many of those that wait for their turn as this transaction can make room for."""
+    most = MOST_TURNS if wanted.whole_jobs or wanted.whole_gates else len(wanted.tasks) + 1
+    found = yield fetch("load_waiting_for_turn", tenant=tenant, job_ids=job_ids, most=most)
+    _enter(book, found)
+    for row in found:
+        task = book.tasks[(row[0], row[1])]
+        book.awaiting_turn.setdefault(task.job_id, {})[task.task_id] = task
 
 
 def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:

@@ -19,7 +19,7 @@ _new_task = operator.attrgetter(
 )  # fmt: skip
 _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
-    "completed", "failed", "tolerated", "skipped", "cancelled", "created_at",
+    "completed", "failed", "tolerated", "skipped", "cancelled", "turns", "created_at",
 )  # fmt: skip
 _CLAIMABLE = (states.PENDING, states.BLOCKED)
 _TOLD = (states.COMPLETED, states.FAILED)
@@ -42,8 +42,7 @@ def of_ledger(tenant: str, book: ledger.Ledger) -> Writes:
         ("take_signal", [(tenant, s.job_id, s.name, s.signal_id, True) for s in book.taken_signals]),
         ("insert_signal", [(tenant, *_astuple(signal)) for signal in book.new_signals]),
         *letters,
-        ("delete_gate_key", [(tenant, *gate) for gate in book.dropped_gates]),
-        ("insert_gate_key", [(tenant, *gate) for gate in book.new_gates]),
+        *_gate_keys(tenant, book),
         ("insert_outside_event", [(tenant, *event) for event in book.new_outside_events]),
         ("insert_event_page", [
             (tenant, job_id, first, last, book.now, body)
@@ -75,6 +74,22 @@ def _jobs(tenant: str, book: ledger.Ledger) -> Writes:
         ("update_job", changed),
         ("advance_job", advanced),
     ]  # fmt: skip
+
+
+def _gate_keys(tenant: str, book: ledger.Ledger) -> Writes:
+    """One write for each key, however often it was reset and begun anew: a statement sees no other part of itself."""
+    gone: list[Row] = []
+    changed: list[Row] = []
+    new: list[Row] = []
+    for place, before in book.gates_before.items():
+        now = book.gate_jobs.get(place)
+        if before is None and now is not None:
+            new.append((tenant, *place, now))
+        elif before is not None and now is None:
+            gone.append((tenant, *place))
+        elif before != now:
+            changed.append((tenant, *place, now))
+    return [("delete_gate_key", gone), ("update_gate_key", changed), ("insert_gate_key", new)]
 
 
 def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:

@@ -16,6 +16,9 @@ NEEDED: Final[dict[str, dict[str, str]]] = {
         "workers": scopes.JOBS_READ,
         "deadLetters": scopes.JOBS_READ,
         "deadLetterDepth": scopes.JOBS_READ,
+        "executions": scopes.JOBS_READ,
+        "execution": scopes.JOBS_READ,
+        "executionCounts": scopes.JOBS_READ,
         "plan": scopes.JOBS_READ,
     },
     "Mutation": {

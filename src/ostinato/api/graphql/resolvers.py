@@ -172,6 +172,29 @@ async def count_dead_letters(_: Any, info: Any) -> views.DeadLetterDepth:
     return await info.context.client.dead_letter_depth()
 
 
+@query.field("executions")
+async def list_executions(
+    _: Any, info: Any, first: int, order: str, after: str | None = None, filter: dict[str, Any] | None = None
+) -> Connection:
+    wanted: Any = named(filter)
+    found = await info.context.client.executions(order=order, cursor=after, most=most(first), **wanted)
+    return page(found, found.cursor)
+
+
+@query.field("execution")
+async def find_execution(_: Any, info: Any, arn: str) -> views.ExecutionView | None:
+    try:
+        return await info.context.client.execution(arn)
+    except errors.ExecutionNotFound:
+        return None
+
+
+@query.field("executionCounts")
+async def count_executions(_: Any, info: Any, by: str, filter: dict[str, Any] | None = None) -> list[views.CountView]:
+    wanted: Any = named(filter)
+    return await info.context.client.execution_counts(by, **wanted)
+
+
 @query.field("plan")
 async def plan(_: Any, info: Any, job: Any) -> graph.Plan:
     return await info.context.client.plan(convert(job, graph.JobSpec))

@@ -19,6 +19,7 @@ State = Literal["running", "completed", "failed", "cancelled", "timed_out"]
 Name = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
 Moment = Annotated[datetime.datetime | None, Query(description="With a time zone, as in 2026-01-31T12:00:00Z.")]
 Reference = Annotated[str | None, Query(pattern=models.ID_PATTERN)]
+Tag = Annotated[str | None, Query(max_length=400, pattern=r"^[^\x00=]", description="`key` or `key=value`.")]
 
 
 @routes("POST", "/v1/jobs", scope=scopes.JOBS_WRITE, status=(201, 200), problems=(409,), tag="jobs")
@@ -57,7 +58,7 @@ def _with_key(spec: graph.JobSpec, header: str | None) -> graph.JobSpec:
 async def wanted_jobs(
     state: Annotated[list[State] | None, Query(description="One or several.", max_length=5)] = None,
     name: Name = None,
-    tag: Annotated[str | None, Query(max_length=400, pattern=r"^[^\x00=]", description="`key` or `key=value`.")] = None,
+    tag: Tag = None,
     correlation_id: Annotated[Reference, Query(alias="correlationId")] = None,
     request_id: Annotated[Reference, Query(alias="requestId")] = None,
     created_from: Annotated[Moment, Query(alias="createdFrom")] = None,

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ostinato.core import ledger, needs
 from ostinato.core.commands.consequences import make_failure, outcome_of
 from ostinato.core.commands.external import CompleteTask, FailTask
-from ostinato.core.commands.gating import Arrive, Arrived, ExpireGate, Freeze, Frozen, OpenGate, ResetGate
+from ostinato.core.commands.gating import Arrive, Arrived, ExpireGate, Freeze, Frozen, OpenGate, ResetGate, late_key
 from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, ResumePlan, RetryTasks, SkipTask
 from ostinato.core.commands.producing import AddTasks, Submit, Submitted
 from ostinato.core.commands.reacting import Observe, react
@@ -68,6 +68,7 @@ __all__ = [
     "Submit",
     "Submitted",
     "Suspend",
+    "late_key",
     "make_failure",
     "outcome_of",
     "react",

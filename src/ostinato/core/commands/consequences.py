@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ostinato import errors
 from ostinato.core import codec, events, graph, ledger, rows, states
 
 MAX_ERROR_TEXT = 16 * 1024
@@ -98,7 +99,8 @@ def outcome_of(task: rows.Task) -> str:
 
 
 def task_options(spec: graph.TaskSpec) -> bytes | None:
-    if spec.retry is None and spec.timeout is None and spec.delay is None and not spec.external:
+    special = spec.delay is not None or spec.external or spec.statuses is not None
+    if spec.retry is None and spec.timeout is None and not special:
         return None
     return event_data(
         retry=spec.retry,
@@ -106,6 +108,7 @@ def task_options(spec: graph.TaskSpec) -> bytes | None:
         maxAttempts=None if spec.retry is None else spec.retry.max_attempts,
         delay=spec.delay,
         external=spec.external or None,
+        statuses=spec.statuses,
     )
 
 
@@ -189,6 +192,17 @@ def run_again(
     restore_failure_mark(book, job)
     book.settle(job)
     return ids
+
+
+def check_inputs(tasks: Sequence[rows.Task], inputs: Mapping[str, bytes]) -> None:
+    """Who may run tasks again may not, by that, have rules and gates do what their definitions do not say."""
+    for task in tasks:
+        if task.task_id in inputs and task.name.startswith(graph.RESERVED):
+            raise errors.NotPossible(
+                f"the input of task {task.task_id!r} is the engine's own: correct the rule or gate, then run it again "
+                "as it is",
+                taskId=task.task_id,
+            )
 
 
 def stand_again(book: ledger.Ledger, task: rows.Task, rerun: frozenset[rows.TaskKey]) -> None:

@@ -55,7 +55,7 @@ def _external_task(book: ledger.Ledger, key: rows.TaskKey) -> rows.Task:
         raise errors.NotPossible(
             f"task {task.task_id!r} is not external: its worker reports on it", taskId=task.task_id, state=task.state
         )
-    if book.jobs[task.job_id].name.startswith(graph.RESERVED_JOBS):
+    if book.jobs[task.job_id].name.startswith(graph.OWN_JOBS):
         raise errors.NotPossible(
             f"task {task.task_id!r} is a member of a gate: report to the gate instead", taskId=task.task_id
         )

@@ -15,6 +15,8 @@ from ostinato import errors
 from ostinato.core import codec, events, ledger, needs, rows, states
 from ostinato.core.commands import consequences, producing
 
+JOB: Final = "gate:"
+"""How the jobs of gates are named: this, and the name of the gate."""
 OPEN: Final = "$open"
 DEADLINE: Final = "$deadline"
 OPENED: Final = "opened"
@@ -55,11 +57,14 @@ class Arrive(msgspec.Struct, gc=False):
     on_failure: Literal["fail", "wait", "partial"] = "wait"
     when_late: producing.Submit | None = None
     """What a report triggers that comes when the gate is open without it."""
+    depth: int = 0
+    """How many rules and gates have led to it."""
 
     def needs(self, wanted: needs.Needs) -> None:
         _want(wanted, self.gate, self.key, self.member)
         if self.when_late is not None:
-            self.when_late.needs(wanted)
+            wanted.new_tasks += len(self.when_late.spec.tasks)
+            wanted.late_reports.add((self.gate, self.key, self.member))
         if not self.success and self.on_failure == "fail":
             wanted.whole_gates.add((self.gate, self.key))
 
@@ -96,9 +101,7 @@ class Arrive(msgspec.Struct, gc=False):
         return _begin(book, self.gate, self.key, self.create())
 
     def _failed(self, book: ledger.Ledger, job: rows.Job, member: rows.Task) -> Arrived:
-        told = codec.encode_own({"gate": self.gate, "key": self.key, "member": self.member})
-        data = told[:-1] + b',"record":' + self.record + b"}"
-        book.emit(job, events.GATE_ARRIVAL_FAILED, member, data)
+        book.emit(job, events.GATE_ARRIVAL_FAILED, member, self._told())
         if self.on_failure == "partial":  # it counts as a report, though not as a success
             return Arrived(job.job_id, "failed", self._take(book, job, member), job.state)
         if self.on_failure == "fail":
@@ -110,11 +113,17 @@ class Arrive(msgspec.Struct, gc=False):
         return Arrived(job.job_id, "failed", False, job.state)
 
     def _late(self, book: ledger.Ledger, job: rows.Job) -> Arrived:
-        told = codec.encode_own({"gate": self.gate, "key": self.key, "member": self.member})
-        book.emit(job, events.GATE_ARRIVAL_LATE, data=told[:-1] + b',"record":' + self.record + b"}")
+        book.emit(job, events.GATE_ARRIVAL_LATE, data=self._told())
         if self.when_late is not None:
-            self.when_late.apply(book)
+            about = late_key(job.job_id, self.member)
+            if about not in book.jobs_by_idempotency_key:  # what it triggers, it triggers once
+                self.when_late.spec.idempotency_key = about
+                self.when_late.apply(book)
         return Arrived(job.job_id, "late", False, job.state)
+
+    def _told(self) -> bytes:
+        about = consequences.event_data(gate=self.gate, key=self.key, member=self.member, depth=self.depth or None)
+        return about[:-1] + b',"record":' + self.record + b"}"
 
 
 class Freeze(msgspec.Struct, gc=False):
@@ -211,9 +220,13 @@ class ResetGate(msgspec.Struct, gc=False):
             book.end_job(job, states.CANCELLED, reason="gate reset", actor=self.actor)
         data = consequences.event_data(gate=self.gate, key=self.key, actor=self.actor, reason=self.reason)
         book.emit(job, events.GATE_RESET, data=data)
-        book.dropped_gates.append((self.gate, self.key))
-        del book.gate_jobs[(self.gate, self.key)]
+        book.assign_gate(self.gate, self.key, None)
         return job.job_id
+
+
+def late_key(job_id: str, member: str) -> str:
+    """By this the job is found that a late report has triggered, so that it is not triggered again."""
+    return f"late:{job_id}:{member}"
 
 
 def _want(wanted: needs.Needs, gate: str, key: str, *members: str) -> None:
@@ -229,8 +242,7 @@ def _gate_job(book: ledger.Ledger, gate: str, key: str) -> rows.Job:
 
 def _begin(book: ledger.Ledger, gate: str, key: str, create: producing.Submit) -> str:
     create.apply(book)
-    book.gate_jobs[(gate, key)] = create.job_id
-    book.new_gates.append((gate, key, create.job_id))
+    book.assign_gate(gate, key, create.job_id)
     return create.job_id
 
 

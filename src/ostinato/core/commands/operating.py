@@ -8,7 +8,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import events, ledger, needs, rows, states
-from ostinato.core.commands import consequences, rehearsal
+from ostinato.core.commands import consequences, gating, rehearsal
 
 
 class CancelJob(msgspec.Struct, gc=False):
@@ -70,6 +70,11 @@ class SkipTask(msgspec.Struct, gc=False):
     def apply(self, book: ledger.Ledger) -> str:
         task = book.task((self.job_id, self.task_id))
         job = book.job(self.job_id)
+        if job.name.startswith(gating.JOB) and (ledger.is_external(task) or task.task_id == gating.OPEN):
+            raise errors.NotPossible(
+                f"task {task.task_id!r} belongs to a gate: open the gate instead, which says so to those who look",
+                taskId=task.task_id,
+            )
         if task.state == states.SKIPPED and not task.skipped_by_dependency:
             return task.state
         states.check_task_move(task.task_id, task.state, states.SKIPPED)
@@ -117,6 +122,7 @@ class RetryTasks(msgspec.Struct, gc=False):
                     taskId=task.task_id,
                     state=task.state,
                 )
+        consequences.check_inputs(tasks, self.inputs)
         return consequences.run_again(book, job, tasks, self.inputs, self.actor)
 
 
@@ -152,6 +158,7 @@ class Resume(msgspec.Struct, gc=False):
         if not again and job.state == states.RUNNING:
             raise errors.NotPossible(f"job {job.job_id!r} is running and nothing in it has failed", jobId=job.job_id)
         held = [t for t in tasks if t.state in (states.BLOCKED, states.SKIPPED)]
+        consequences.check_inputs(again, self.inputs)
         self._renew_deadline(book, job)
         rerun = consequences.run_again(book, job, again, self.inputs, self.actor, always_reopen=True)
         return ResumePlan(

@@ -99,6 +99,7 @@ class Submit(msgspec.Struct, gc=False):
             skipped=0,
             cancelled=0,
             trace_parent=self.trace_parent,
+            max_parallel=spec.max_concurrency,
         )
 
     def _created_data(self, job: rows.Job) -> bytes:
@@ -112,6 +113,8 @@ class Submit(msgspec.Struct, gc=False):
             "priority": job.priority,
             "tags": self.spec.tags,
         }
+        if job.max_parallel is not None:
+            data["maxConcurrency"] = job.max_parallel
         if job.deadline_at is not None:
             data["deadlineAt"] = job.deadline_at
         if self.actor is not None:
@@ -142,6 +145,10 @@ class AddTasks(msgspec.Struct, gc=False):
 
     def apply(self, book: ledger.Ledger) -> list[str]:
         job = book.running_job(self.job_id)
+        if job.name.startswith(graph.OWN_JOBS):
+            raise errors.NotPossible(
+                f"job {job.job_id!r} is the engine's own: nothing is added to it", jobId=job.job_id
+            )
         caller = None
         if self.lease is not None:
             caller = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)

@@ -17,6 +17,7 @@ from ostinato.core.commands import producing
 
 FIRE: Final = "ostinato.fire"
 RULE: Final = "rule:"
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SPACE: Final = uuid.UUID("6b0a3c9e-6f0e-5d7c-9d1e-3f5d0a7e9c11")
 
 
@@ -45,9 +46,8 @@ def react(book: ledger.Ledger, rules: rulebook.RuleBook) -> None:
     for source, event_id, received_at, data in book.new_outside_events:
         _follow(book, rules, codec.decode(data), f"{source}/{event_id}/{received_at}")
     for heard in book.heard:
-        trace = book.jobs[heard.job_id].trace_parent
-        about = f"{heard.job_id}/{heard.seq}"
-        _follow(book, rules, _own_event(book, heard), about, _depth(book, heard), trace)
+        event, trace = _own_event(book, heard), book.jobs[heard.job_id].trace_parent
+        _follow(book, rules, event, f"{heard.job_id}/{heard.seq}", _depth(event["detail"]), trace)
     book.heard = []
 
 
@@ -85,12 +85,15 @@ def _submission(
     return producing.Submit(job_id, spec, inputs, trace_parent=trace_parent)
 
 
-def _depth(book: ledger.Ledger, heard: ledger.Heard) -> int:
-    found = codec.decode(book.jobs[heard.job_id].tags).get(rulebook.DEPTH_TAG)
-    return int(found) if isinstance(found, str) and found.isdigit() else 0
+def _depth(detail: Mapping[str, Any]) -> int:
+    """How far it is from whoever started it all: as the job says, or whoever did something to it."""
+    tag: Any = detail["tags"].get(rulebook.DEPTH_TAG, "")
+    of_job = int(tag) if tag.isascii() and tag.isdigit() else 0
+    return max(of_job, detail.get("depth", 0))
 
 
 def _own_event(book: ledger.Ledger, heard: ledger.Heard) -> dict[str, Any]:
+    """As patterns and templates see it: without fields that are too large to be carried about."""
     job = book.jobs[heard.job_id]
     detail: dict[str, Any] = {
         "jobId": job.job_id,
@@ -102,7 +105,7 @@ def _own_event(book: ledger.Ledger, heard: ledger.Heard) -> dict[str, Any]:
     }
     if heard.task_id is not None:
         detail |= {"taskId": heard.task_id, "name": heard.name, "attempt": heard.attempt}
-    told: Any = codec.decode(heard.data)
+    told = {name: value for name, value in _fields.decode(heard.data).items() if len(bytes(value)) <= book.spill_bytes}
     return {
         "version": "0",
         "id": f"{job.job_id}:{heard.seq}",
@@ -110,5 +113,5 @@ def _own_event(book: ledger.Ledger, heard: ledger.Heard) -> dict[str, Any]:
         "account": book.tenant,
         "time": moments.text(book.now),
         "detail-type": heard.kind,
-        "detail": detail | {name: value for name, value in told.items() if name not in detail},
+        "detail": {name: codec.decode(bytes(value)) for name, value in told.items()} | detail,
     }

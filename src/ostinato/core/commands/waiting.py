@@ -53,6 +53,8 @@ class SendSignal(msgspec.Struct, gc=False):
     signal_id: str
     payload: bytes
     actor: str | None = None
+    depth: int = 0
+    """How many rules and gates have led to it."""
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.job(self.job_id)
@@ -66,7 +68,9 @@ class SendSignal(msgspec.Struct, gc=False):
             return False
         job = book.running_job(self.job_id)
         stored = book.payload(self.job_id, self.payload)
-        data = consequences.event_data(name=self.name, signalId=self.signal_id, actor=self.actor)
+        data = consequences.event_data(
+            name=self.name, signalId=self.signal_id, actor=self.actor, depth=self.depth or None
+        )
         book.emit(job, events.SIGNAL_RECEIVED, data=data)
         signal = rows.Signal(self.job_id, self.name, self.signal_id, stored)
         book.keep_signal(signal)

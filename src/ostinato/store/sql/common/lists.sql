@@ -1,40 +1,41 @@
 -- Keys of what is listed, newest first, from a place on. One block for each index to go along; a block checks only the filters
 -- that select more than its own, for with one that selects less another block is used.
+-- A block that goes both ways has a twin of the same name and `_upwards`, oldest first.
 --
 -- Conditions like `name <> ''` are always true. They are those of the index to use, which no query that does not say so can take
 -- by mistake. OFFSET 0 keeps a lookup by key what it is, whatever the planner thinks of an empty table.
 
 -- name: find_jobs
--- All jobs.
+-- All jobs. Both ways.
 SELECT created_at, job_id FROM job
 WHERE tenant = :tenant AND job_id <> ''
-    AND (created_at, job_id) < (:before_at, :before_id) AND created_at >= :from_at
+    AND (created_at, job_id) > (:after_at, :after_id) AND (created_at, job_id) < (:before_at, :before_id)
 ORDER BY created_at DESC, job_id DESC
 LIMIT :most;
 
 -- name: find_jobs_by_name
--- Jobs of a name.
+-- Jobs of a name. Both ways.
 SELECT created_at, job_id FROM job
 WHERE tenant = :tenant AND name = :name AND name <> ''
-    AND (created_at, job_id) < (:before_at, :before_id) AND created_at >= :from_at
+    AND (created_at, job_id) > (:after_at, :after_id) AND (created_at, job_id) < (:before_at, :before_id)
     AND (CAST(:states AS TEXT) IS NULL OR CAST(:states AS TEXT) LIKE '%,' || state || ',%')
 ORDER BY created_at DESC, job_id DESC
 LIMIT :most;
 
 -- name: find_jobs_by_state
--- Jobs in a state.
+-- Jobs in a state. Both ways.
 SELECT created_at, job_id FROM job
 WHERE tenant = :tenant AND state = :state AND state <> ''
-    AND (created_at, job_id) < (:before_at, :before_id) AND created_at >= :from_at
+    AND (created_at, job_id) > (:after_at, :after_id) AND (created_at, job_id) < (:before_at, :before_id)
     AND (CAST(:name AS TEXT) IS NULL OR name = :name)
 ORDER BY created_at DESC, job_id DESC
 LIMIT :most;
 
 -- name: find_jobs_by_tag
--- Jobs that have a tag of this key.
+-- Jobs that have a tag of this key. Both ways.
 SELECT g.created_at, g.job_id FROM job_tag g
 WHERE g.tenant = :tenant AND g.key = :tag_key AND g.key <> ''
-    AND (g.created_at, g.job_id) < (:before_at, :before_id) AND g.created_at >= :from_at
+    AND (g.created_at, g.job_id) > (:after_at, :after_id) AND (g.created_at, g.job_id) < (:before_at, :before_id)
     AND ((CAST(:name AS TEXT) IS NULL AND CAST(:states AS TEXT) IS NULL) OR EXISTS (
         SELECT 1 FROM job j WHERE j.tenant = g.tenant AND j.job_id = g.job_id
             AND (CAST(:name AS TEXT) IS NULL OR j.name = :name)
@@ -44,10 +45,10 @@ ORDER BY g.created_at DESC, g.job_id DESC
 LIMIT :most;
 
 -- name: find_jobs_by_tag_value
--- Jobs that have this tag.
+-- Jobs that have this tag. Both ways.
 SELECT g.created_at, g.job_id FROM job_tag g
 WHERE g.tenant = :tenant AND g.key = :tag_key AND g.value = :tag_value AND g.job_id <> ''
-    AND (g.created_at, g.job_id) < (:before_at, :before_id) AND g.created_at >= :from_at
+    AND (g.created_at, g.job_id) > (:after_at, :after_id) AND (g.created_at, g.job_id) < (:before_at, :before_id)
     AND ((CAST(:name AS TEXT) IS NULL AND CAST(:states AS TEXT) IS NULL) OR EXISTS (
         SELECT 1 FROM job j WHERE j.tenant = g.tenant AND j.job_id = g.job_id
             AND (CAST(:name AS TEXT) IS NULL OR j.name = :name)
@@ -60,7 +61,7 @@ LIMIT :most;
 -- Jobs of a request.
 SELECT created_at, job_id FROM job
 WHERE tenant = :tenant AND request_id = :request_id
-    AND (created_at, job_id) < (:before_at, :before_id) AND created_at >= :from_at
+    AND (created_at, job_id) > (:after_at, :after_id) AND (created_at, job_id) < (:before_at, :before_id)
     AND (CAST(:name AS TEXT) IS NULL OR name = :name)
     AND (CAST(:states AS TEXT) IS NULL OR CAST(:states AS TEXT) LIKE '%,' || state || ',%')
     AND (CAST(:tag_key AS TEXT) IS NULL OR EXISTS (
@@ -71,10 +72,10 @@ ORDER BY created_at DESC, job_id DESC
 LIMIT :most;
 
 -- name: find_jobs_by_correlation_id
--- Jobs to which their producers gave this correlation id.
+-- Jobs to which their producers gave this correlation id. Both ways.
 SELECT created_at, job_id FROM job
 WHERE tenant = :tenant AND correlation_id = :correlation_id AND correlation_id <> job_id
-    AND (created_at, job_id) < (:before_at, :before_id) AND created_at >= :from_at
+    AND (created_at, job_id) > (:after_at, :after_id) AND (created_at, job_id) < (:before_at, :before_id)
     AND (CAST(:request_id AS TEXT) IS NULL OR request_id = :request_id)
     AND (CAST(:name AS TEXT) IS NULL OR name = :name)
     AND (CAST(:states AS TEXT) IS NULL OR CAST(:states AS TEXT) LIKE '%,' || state || ',%')
@@ -86,10 +87,10 @@ ORDER BY created_at DESC, job_id DESC
 LIMIT :most;
 
 -- name: find_job_by_its_own_correlation_id
--- The job that has this correlation id because it is its own id.
+-- The job that has this correlation id because it is its own id. Both ways.
 SELECT created_at, job_id FROM job
 WHERE tenant = :tenant AND job_id = :correlation_id AND correlation_id = job_id
-    AND (created_at, job_id) < (:before_at, :before_id) AND created_at >= :from_at
+    AND (created_at, job_id) > (:after_at, :after_id) AND (created_at, job_id) < (:before_at, :before_id)
     AND (CAST(:request_id AS TEXT) IS NULL OR request_id = :request_id)
     AND (CAST(:name AS TEXT) IS NULL OR name = :name)
     AND (CAST(:states AS TEXT) IS NULL OR CAST(:states AS TEXT) LIKE '%,' || state || ',%')

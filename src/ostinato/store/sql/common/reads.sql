@@ -5,7 +5,7 @@
 SELECT
     job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
     deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed, failed,
-    tolerated, skipped, cancelled, trace_parent
+    tolerated, skipped, cancelled, trace_parent, max_parallel, turns
 FROM job WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: list_tasks
@@ -86,8 +86,8 @@ SELECT job_id, task_id, kind, name, key, due_at FROM timer
 WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id;
 
 -- name: list_tenants
--- Everybody who has a job, or was told something.
-SELECT tenant FROM job UNION SELECT tenant FROM outside_event ORDER BY tenant;
+-- Everybody who has a job, or was told something of executions or events elsewhere.
+SELECT tenant FROM job UNION SELECT tenant FROM execution UNION SELECT tenant FROM outside_event ORDER BY tenant;
 
 -- name: list_job_ids
 -- The ids of a tenant's jobs in order, from a place on.

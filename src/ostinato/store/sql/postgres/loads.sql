@@ -52,7 +52,8 @@ CROSS JOIN LATERAL (
 SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
+    j.max_parallel, j.turns
 FROM unnest(:job_ids::text[]) AS k (job_id)
 CROSS JOIN LATERAL (SELECT * FROM job x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) j;
 
@@ -61,7 +62,8 @@ CROSS JOIN LATERAL (SELECT * FROM job x WHERE x.tenant = :tenant AND x.job_id = 
 SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
+    j.max_parallel, j.turns
 FROM job j WHERE j.tenant = :tenant AND j.idempotency_key = ANY(:keys::text[]);
 
 -- name: load_tasks
@@ -160,3 +162,20 @@ FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (source, event_id)
 CROSS JOIN LATERAL (
     SELECT * FROM outside_event x WHERE x.tenant = :tenant AND x.source = k.source AND x.event_id = k.event_id OFFSET 0
 ) o;
+
+-- name: load_waiting_for_turn
+-- The first few tasks of jobs that wait for their turn.
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
+    t.state, t.ready_at
+FROM unnest(:job_ids::text[]) AS k (job_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.kind = 'turn'
+    ORDER BY x.name LIMIT :most
+) m
+CROSS JOIN LATERAL (
+    SELECT * FROM task x WHERE x.tenant = m.tenant AND x.job_id = m.job_id AND x.task_id = m.task_id OFFSET 0
+) t
+ORDER BY m.job_id, m.name;

@@ -7,23 +7,23 @@
 INSERT INTO job (
     tenant, job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags,
     cascades, deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active,
-    completed, failed, tolerated, skipped, cancelled, trace_parent
+    completed, failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns
 )
 SELECT
     :tenant, r.job_id, r.name, r.state, r.priority, r.request_id, r.correlation_id, r.idempotency_key,
     r.request_hash, r.tags, r.cascades, r.deadline_at, r.created_at, r.finished_at, r.failure_detected_at,
     r.last_seq, r.total, r.blocked, r.active, r.completed, r.failed, r.tolerated, r.skipped, r.cancelled,
-    r.trace_parent
+    r.trace_parent, r.max_parallel, r.turns
 FROM unnest(
     :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[], :rows.5::text[], :rows.6::text[],
     :rows.7::text[], :rows.8::bytea[], :rows.9::bytea[], :rows.10::bool[], :rows.11::int8[], :rows.12::int8[],
     :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[], :rows.18::int8[],
     :rows.19::int8[], :rows.20::int8[], :rows.21::int8[], :rows.22::int8[], :rows.23::int8[],
-    :rows.24::text[]
+    :rows.24::text[], :rows.25::int8[], :rows.26::int8[]
 ) AS r (
     job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
     deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed,
-    failed, tolerated, skipped, cancelled, trace_parent
+    failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns
 );
 
 -- name: insert_job_tag
@@ -45,15 +45,15 @@ UPDATE job AS x SET
     state = r.state, cascades = r.cascades, deadline_at = r.deadline_at, finished_at = r.finished_at,
     failure_detected_at = r.failure_detected_at, last_seq = r.last_seq, total = r.total, blocked = r.blocked,
     active = r.active, completed = r.completed, failed = r.failed, tolerated = r.tolerated, skipped = r.skipped,
-    cancelled = r.cancelled
+    cancelled = r.cancelled, turns = r.turns
 FROM (
     SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
         :rows.1::text[], :rows.2::int8[], :rows.3::text[], :rows.4::bool[], :rows.5::int8[], :rows.6::int8[],
         :rows.7::int8[], :rows.8::int8[], :rows.9::int8[], :rows.10::int8[], :rows.11::int8[], :rows.12::int8[],
-        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[]
+        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[], :rows.18::int8[]
     ) AS u (
         job_id, was_seq, state, cascades, deadline_at, finished_at, failure_detected_at, last_seq, total,
-        blocked, active, completed, failed, tolerated, skipped, cancelled, created_at
+        blocked, active, completed, failed, tolerated, skipped, cancelled, turns, created_at
     ) OFFSET 0
 ) r
 WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq AND x.created_at = r.created_at
@@ -395,6 +395,19 @@ USING (
         :rows.1::text[], :rows.2::text[]
     ) AS u (
         gate, key
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.gate = r.gate AND x.key = r.key;
+
+-- name: update_gate_key
+-- The key has begun anew, with another job.
+UPDATE gate_key AS x SET
+    job_id = r.job_id
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[], :rows.3::text[]
+    ) AS u (
+        gate, key, job_id
     ) OFFSET 0
 ) r
 WHERE x.tenant = r.tenant AND x.gate = r.gate AND x.key = r.key;

@@ -6,7 +6,8 @@
 SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
+    j.max_parallel, j.turns
 FROM json_each(:job_ids) k CROSS JOIN job j ON j.tenant = :tenant AND j.job_id = k.value;
 
 -- name: load_jobs_by_idempotency_key
@@ -14,7 +15,8 @@ FROM json_each(:job_ids) k CROSS JOIN job j ON j.tenant = :tenant AND j.job_id =
 SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent
+    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
+    j.max_parallel, j.turns
 FROM json_each(:keys) k CROSS JOIN job j ON j.tenant = :tenant AND j.idempotency_key = k.value;
 
 -- name: load_tasks
@@ -87,3 +89,17 @@ CROSS JOIN gate_key g ON g.tenant = :tenant AND g.gate = k.value ->> 0 AND g.key
 SELECT o.source, o.event_id
 FROM json_each(:keys) k
 CROSS JOIN outside_event o ON o.tenant = :tenant AND o.source = k.value ->> 0 AND o.event_id = k.value ->> 1;
+
+-- name: load_waiting_for_turn
+-- The first few tasks of jobs that wait for their turn.
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
+    t.state, t.ready_at
+FROM json_each(:job_ids) k
+CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value AND m.kind = 'turn' AND m.name IN (
+    SELECT x.name FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.value AND x.kind = 'turn'
+    ORDER BY x.name LIMIT :most)
+CROSS JOIN task t ON t.tenant = m.tenant AND t.job_id = m.job_id AND t.task_id = m.task_id
+ORDER BY m.job_id, m.name;

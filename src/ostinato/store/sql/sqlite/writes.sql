@@ -6,11 +6,11 @@
 INSERT INTO job (
     tenant, job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags,
     cascades, deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active,
-    completed, failed, tolerated, skipped, cancelled, trace_parent
+    completed, failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns
 )
 VALUES (
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-    ?24, ?25
+    ?24, ?25, ?26, ?27
 );
 
 -- name: insert_job_tag
@@ -27,8 +27,8 @@ VALUES (
 UPDATE job SET
     state = ?4, cascades = ?5, deadline_at = ?6, finished_at = ?7, failure_detected_at = ?8, last_seq = ?9,
     total = ?10, blocked = ?11, active = ?12, completed = ?13, failed = ?14, tolerated = ?15, skipped = ?16,
-    cancelled = ?17
-WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3 AND created_at = ?18;
+    cancelled = ?17, turns = ?18
+WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3 AND created_at = ?19;
 
 -- name: advance_job
 -- The same for the most common change: tasks have moved on, none has ended otherwise than completed.
@@ -212,6 +212,12 @@ VALUES (
 -- name: delete_gate_key
 -- The next report for this key begins anew.
 DELETE FROM gate_key
+WHERE tenant = ?1 AND gate = ?2 AND key = ?3;
+
+-- name: update_gate_key
+-- The key has begun anew, with another job.
+UPDATE gate_key SET
+    job_id = ?4
 WHERE tenant = ?1 AND gate = ?2 AND key = ?3;
 
 -- name: insert_outside_event

@@ -16,7 +16,12 @@ EXECUTE FUNCTION ostinato_refuse('this move of a task is not legal');
 
 ALTER TABLE timer DROP CONSTRAINT timer_kind_check;
 ALTER TABLE timer ADD CONSTRAINT timer_kind_check
-    CHECK (kind IN ('retry', 'sleep', 'wait', 'delay', 'external', 'deadline'));
+    CHECK (kind IN ('retry', 'sleep', 'wait', 'delay', 'turn', 'external', 'deadline'));
+
+-- How many tasks of a job may run at the same time, and how many may now.
+ALTER TABLE job ADD COLUMN max_parallel bigint;
+ALTER TABLE job ADD COLUMN turns bigint NOT NULL DEFAULT 0;
+CREATE INDEX timer_turn ON timer (tenant, job_id, name) WHERE kind = 'turn';
 
 -- Who has work for the engine itself.
 CREATE INDEX ready_system ON ready (tenant) WHERE queue = 'ostinato.system';

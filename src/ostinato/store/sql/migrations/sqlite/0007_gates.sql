@@ -36,7 +36,8 @@ CREATE TABLE timer (
     job_id TEXT NOT NULL,
     task_id TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (
-        kind = 'retry' OR kind = 'sleep' OR kind = 'wait' OR kind = 'delay' OR kind = 'external' OR kind = 'deadline'),
+        kind = 'retry' OR kind = 'sleep' OR kind = 'wait' OR kind = 'delay' OR kind = 'turn' OR kind = 'external'
+        OR kind = 'deadline'),
     name TEXT NOT NULL,
     key TEXT NOT NULL,
     due_at INTEGER,
@@ -46,6 +47,11 @@ INSERT INTO timer SELECT tenant, job_id, task_id, kind, name, key, due_at FROM t
 DROP TABLE timer_before;
 CREATE INDEX timer_due ON timer (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX timer_wait ON timer (tenant, job_id, name) WHERE kind = 'wait';
+
+-- How many tasks of a job may run at the same time, and how many may now.
+ALTER TABLE job ADD COLUMN max_parallel INTEGER;
+ALTER TABLE job ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX timer_turn ON timer (tenant, job_id, name) WHERE kind = 'turn';
 
 -- Who has work for the engine itself.
 CREATE INDEX ready_system ON ready (tenant) WHERE queue = 'ostinato.system';

@@ -185,7 +185,7 @@ def _texts(document: Any) -> Iterator[str]:
         if isinstance(item, str):
             yield item
         elif isinstance(item, Mapping):
-            waiting += reversed(cast("Mapping[str, Any]", item).values())
+            waiting += reversed(list(cast("Mapping[str, Any]", item).values()))
         elif isinstance(item, (list, tuple)):
             waiting += reversed(cast("Sequence[Any]", item))
 

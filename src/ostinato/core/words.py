@@ -24,11 +24,11 @@ _PAIRED = re.compile(rf"[{_UNSPACED}]")
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
 _COMMON = frozenset(
     {
-        "a", "about", "after", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "did", "do",
-        "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "many", "me",
-        "much", "my", "no", "not", "of", "on", "or", "our", "since", "so", "some", "than", "that", "the", "their", "them",
-        "then", "there", "these", "they", "this", "to", "up", "us", "was", "we", "were", "what", "when", "where", "which",
-        "who", "why", "will", "with", "you", "your",
+        "a", "about", "after", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
+        "did", "do", "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
+        "many", "me", "much", "my", "no", "not", "of", "on", "or", "our", "since", "so", "some", "than", "that",
+        "the", "their", "them", "then", "there", "these", "they", "this", "to", "up", "us", "was", "we", "were",
+        "what", "when", "where", "which", "who", "why", "will", "with", "you", "your",
     }
 )  # fmt: skip
 

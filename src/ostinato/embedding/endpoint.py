@@ -1,4 +1,4 @@
-"""The embedder that asks a server which speaks OpenAI's protocol: OpenAI itself, or one of the many that do as it does."""
+"""The embedder that asks a server which speaks OpenAI's protocol: OpenAI itself, or one of many others."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ GRAPHS = ("/v1/jobs", "/v1/plans", "/v1/jobs/{jobId}/tasks", "/v1/work/add-tasks
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
-    if case.query and case.path in ("/v1/jobs", "/v1/dead-letters", "/v1/executions"):
+    if case.query and case.path in ("/v1/jobs", "/v1/dead-letters", "/v1/executions", "/v1/results"):
         case.query.pop("cursor", None)  # only what a page before gave
     if case.headers and case.path == "/v1/jobs":
         case.headers.pop("Idempotency-Key", None)  # it is for one job, and the same as in its body

@@ -30,7 +30,19 @@ from ostinato.api import (
     tenants,
 )
 from ostinato.api.graphql import app as graphql
-from ostinato.api.http import audit_log, dead_letters, executions, fleet, front, health, jobs, stream, tasks, work
+from ostinato.api.http import (
+    audit_log,
+    dead_letters,
+    executions,
+    fleet,
+    front,
+    health,
+    jobs,
+    results,
+    stream,
+    tasks,
+    work,
+)
 from ostinato.api.http import metrics as metrics_routes
 from ostinato.api.live import hub
 
@@ -41,6 +53,7 @@ ROUTES = (
     tasks.routes,
     dead_letters.routes,
     executions.routes,
+    results.routes,
     fleet.routes,
     audit_log.routes,
     work.routes,

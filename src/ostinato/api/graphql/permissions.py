@@ -19,6 +19,9 @@ NEEDED: Final[dict[str, dict[str, str]]] = {
         "executions": scopes.JOBS_READ,
         "execution": scopes.JOBS_READ,
         "executionCounts": scopes.JOBS_READ,
+        "results": scopes.JOBS_READ,
+        "result": scopes.JOBS_READ,
+        "search": scopes.JOBS_READ,
         "plan": scopes.JOBS_READ,
     },
     "Mutation": {

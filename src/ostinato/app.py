@@ -286,9 +286,9 @@ class Ostinato:
         started = await self.playbooks.start("query", domain_id, data, **settings)
         return Job(self, started.job_id, created=started.created)
 
-    async def post_events(self, events: Any) -> list[outside.Received]:
+    async def post_events(self, events: Any, *, actor: str | None = None) -> list[outside.Received]:
         """Record events of others, each once, and let the rules act on them."""
-        return await outside.post(self, self.index, events)
+        return await outside.post(self, self.index, events, actor=actor)
 
     @functools.cached_property
     def results(self) -> results_.Results:
@@ -537,6 +537,21 @@ class Job:
         """Go on without this task."""
         await self._app.note(actor, "tasks.skip", f"{self.job_id}/{task_id}", reason=reason)
         return await self._app.engine.execute(commands.SkipTask(self.job_id, task_id, reason, actor))
+
+    async def complete_task(self, task_id: str, output: Any = None, *, actor: str | None = None) -> str:
+        """Give an external task its result. The answer is its state; a second time changes nothing."""
+        limit = self._app.options.max_payload_bytes
+        data = secrets_.hide_in_payload(codec.encode(output, f"the output of task {task_id!r}", limit))
+        await self._app.note(actor, "tasks.complete", f"{self.job_id}/{task_id}")
+        return await self._app.engine.execute(commands.CompleteTask(self.job_id, task_id, data, actor))
+
+    async def fail_task(
+        self, task_id: str, message: str, *, error_type: str = "ExternalFailure", actor: str | None = None
+    ) -> str:
+        """Say that an external task failed, for good. The answer is its state."""
+        failure = commands.make_failure(error_type, *secrets_.hide_in_document([message]))
+        await self._app.note(actor, "tasks.fail", f"{self.job_id}/{task_id}")
+        return await self._app.engine.execute(commands.FailTask(self.job_id, task_id, failure))
 
     async def retry_task(
         self, task_id: str, *, input: Mapping[str, Any] | None = None, actor: str | None = None

@@ -66,7 +66,7 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     priority: Priority | None = None
     optional: bool = False
     on_dependency_failure: Literal["block", "skip", "run"] = "block"
-    delay: float | None = None
+    delay: Annotated[float, retry.said(minimum=0, exclusiveMaximum=retry.LONGEST)] | None = None
     """How many seconds to wait before the first attempt, once everything that it depends on is there."""
     external: bool = False
     """Nobody runs it: somebody outside completes it, or says that it failed."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ostinato import errors, expressions
-from ostinato.core import codec
+from ostinato.core import codec, documents
 from ostinato.engine import engine
 from ostinato.store import definitions
 
@@ -21,6 +22,7 @@ T = TypeVar("T", bound=Named)
 REMEMBERED_SECONDS = 300.0
 """How long a definition is kept at hand, if nobody changes anything."""
 MOST_REMEMBERED = 1000
+LONGEST_NAME = 512
 CHECKED_SECONDS = 1.0
 """How often it is asked whether somebody did. Whoever does so in this process is heard at once."""
 
@@ -56,6 +58,7 @@ class Shelf(Generic[T]):
         self._expressions_of = expressions_of
         self._known: dict[tuple[str, int | None], Defined[T]] = {}
         self._all: list[Defined[T]] | None = None
+        self._reading = asyncio.Lock()
         self._stamp = -1
         self._stamped_at = self._read_at = -REMEMBERED_SECONDS
 
@@ -82,16 +85,18 @@ class Shelf(Generic[T]):
         return made
 
     async def remove(self, name: str, *, actor: str | None = None) -> None:
+        documents.check_text(name, "name", LONGEST_NAME)
+        await self._app.note(actor, f"{self._kind}s.remove", name)
         await self._store.save_definition(self._tenant, self._kind, name, None, created_by=actor)
         self._forget()
-        await self._app.note(actor, f"{self._kind}s.remove", name)
 
     async def roll_back(self, name: str, version: int, *, actor: str | None = None) -> definitions.Definition:
         """Make an earlier version the newest one."""
+        documents.check_text(name, "name", LONGEST_NAME)
+        await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         earlier = await self._store.definition(self._tenant, self._kind, name, version)
         saved = await self._store.save_definition(self._tenant, self._kind, name, earlier.document, created_by=actor)
         self._forget()
-        await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         return saved
 
     async def get(self, name: str, version: int | None = None) -> Defined[T]:
@@ -99,11 +104,17 @@ class Shelf(Generic[T]):
         await self._keep_up()
         known = self._known.get((name, version))
         if known is None:
-            known = self._defined(await self._store.definition(self._tenant, self._kind, name, version))
-            if len(self._known) >= MOST_REMEMBERED:
-                self._known.clear()
-            self._known[(name, version)] = known
+            documents.check_text(name, "name", LONGEST_NAME)
+            async with self._reading:  # one reads it, and whoever waits for that has it too
+                known = self._known.get((name, version)) or await self._remember(name, version)
         return known
+
+    async def _remember(self, name: str, version: int | None) -> Defined[T]:
+        made = self._defined(await self._store.definition(self._tenant, self._kind, name, version))
+        if len(self._known) >= MOST_REMEMBERED:
+            self._known.clear()
+        self._known[(name, version)] = made
+        return made
 
     async def everything(self) -> list[Defined[T]]:
         """All definitions as they are now."""
@@ -123,7 +134,12 @@ class Shelf(Generic[T]):
         if now - self._read_at >= REMEMBERED_SECONDS:
             self._forget()
         if now - self._stamped_at >= CHECKED_SECONDS:
-            stamp = await self._store.definitions_stamp(self._tenant)
+            self._stamped_at = now  # one looks; whoever asks meanwhile goes by what was known
+            try:
+                stamp = await self._store.definitions_stamp(self._tenant)
+            except BaseException:
+                self._stamped_at = -REMEMBERED_SECONDS
+                raise
             if stamp != self._stamp:
                 self._forget()
             self._stamp, self._stamped_at = stamp, now
@@ -138,9 +154,13 @@ class Shelf(Generic[T]):
         return await self._store.definitions(self._tenant, self._kind)
 
     async def stored(self, name: str, version: int | None = None) -> definitions.Definition:
+        """The document as it is kept, of now or of one version."""
+        documents.check_text(name, "name", LONGEST_NAME)
         return await self._store.definition(self._tenant, self._kind, name, version)
 
     async def versions(self, name: str) -> list[definitions.Definition]:
+        """Newest first. One without a document says that it was taken away then."""
+        documents.check_text(name, "name", LONGEST_NAME)
         found = await self._store.definition_versions(self._tenant, self._kind, name)
         if not found:
             raise errors.DefinitionNotFound(f"there is no {self._kind} {name!r}", name=name)

@@ -13,7 +13,7 @@ import pytest
 from ostinato import expressions
 from ostinato.api import reacting
 from ostinato.gates import definition as gate_definition
-from ostinato.reactions import events, functions
+from ostinato.reactions import events, functions, own
 from ostinato.rules import definition as rule_definition
 from ostinato.rules import targets
 
@@ -69,5 +69,5 @@ def test_the_bounds_are_as_told() -> None:
     assert f"{gate_definition.Gate('g', []).retention / 86_400:g} days" in GATES
     assert f"1 to {targets.MOST_TARGETS} targets" in RULES
     assert f"up to {events.MOST_EVENTS}, each up to {events.LONGEST_EVENT // 1024} KiB" in RULES
-    assert f"up to {functions.RETRY.max_attempts} times" in RULES
+    assert f"up to {own.RETRY.max_attempts} times" in RULES
     assert f"{functions.DEEPEST} rules and gates" in RULES

@@ -268,9 +268,21 @@ async def test_two_violations_are_an_error_that_names_them_and_may_be_tried_agai
 
 
 async def test_a_key_that_the_endpoint_plays_back_is_masked(model: agents.Llm, endpoint: support.Endpoint) -> None:
-    endpoint.plan(saying({"category": KEY, "severity": 1}))
-    error = await failure(model, endpoint)
-    assert "[secret]" in error.message
+    long = KEY * 5
+    open_schema = {"type": "object", "properties": {"a": {"maxLength": 40}}}
+    endpoint.plan(saying({"a": long, long: 1}, usage=None))
+    with pytest.raises(errors.AnswerInvalid, match=r"\[secret\]") as caught:
+        await model.ask(settings(endpoint, api_key=long), "?", {**open_schema, "additionalProperties": False})
+    assert KEY not in f"{caught.value} {caught.value.details}"
+    endpoint.plan(saying({"a": f"it is {long}", "evidence": [long]}))
+    answer = await model.ask(settings(endpoint, api_key=long), "?", open_schema)
+    assert (answer.output, answer.evidence) == ({"a": "it is [secret]"}, ("[secret]",))
+
+
+async def test_a_key_that_is_only_a_word_is_no_secret(model: agents.Llm, endpoint: support.Endpoint) -> None:
+    endpoint.plan(saying({"category": "fire", "severity": 1, "evidence": ["on fire"]}))
+    answer = await model.ask(settings(endpoint, api_key="fire"), "?", SCHEMA)
+    assert answer.output["category"] == "fire"
 
 
 async def test_an_answer_cut_off_is_an_error_that_says_so(model: agents.Llm, endpoint: support.Endpoint) -> None:
@@ -393,6 +405,14 @@ async def test_too_many_calls_hold_back_the_next_one_without_asking(
     assert len(endpoint.requests) == 1
     other = settings(endpoint, api_key="another")
     assert (await model.ask(other, "?", SCHEMA)).output["severity"] == 2
+
+
+async def test_models_may_share_a_limiter(endpoint: support.Endpoint) -> None:
+    caller, limits = outgoing.Caller(outgoing.CallOptions(allow=("127.0.0.1/32",))), agents.Limiter()
+    endpoint.plan(refusing(429, headers={"Retry-After": "60"}), saying())
+    await failure(agents.Llm(caller, limits), endpoint)
+    assert isinstance(await failure(agents.Llm(caller, limits), endpoint), errors.RetryAfter)
+    assert len(endpoint.requests) == 1
 
 
 async def test_an_account_with_nothing_left_is_not_too_many_calls(

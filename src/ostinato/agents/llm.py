@@ -27,6 +27,7 @@ from ostinato.outgoing import targets
 ROUNDS = 2
 """The answer, and one correction."""
 MOST_REMEMBERED = 1024
+SHORTEST_SECRET = 16
 _MASK = "[secret]"
 
 
@@ -105,7 +106,7 @@ class Llm:
 
     def __init__(self, transport: Transport | outgoing.Caller, limits: limiter.Limiter | None = None) -> None:
         self._transport = Guarded(transport) if isinstance(transport, outgoing.Caller) else transport
-        self._limits = limits or limiter.Limiter()
+        self._limits = limiter.Limiter() if limits is None else limits
         self._formats: collections.OrderedDict[tuple[str, str], int] = collections.OrderedDict()
 
     async def ask(
@@ -240,25 +241,23 @@ class _Conversation:
             raise errors.AnswerTruncated(
                 "the answer was cut off at the limit of tokens: raise max_tokens in the parameters, or ask for less"
             )
-        output, problem = wire.parse(completion.text)
+        output, problem = wire.parse(self._masked(completion.text))
         if output is None:
             return {}, (), [problem] if problem else []
         evidence = wire.take_evidence(output, self._schema) if self._settings.evidence else ()
         return output, evidence, schema.validate(self._schema, output)
 
     def _invalid(self, violations: list[schema.Violation]) -> errors.AnswerInvalid:
-        found = [{"path": found.path, "message": self._masked(found.message)} for found in violations]
-        first = self._masked(str(violations[0]))
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
         return errors.AnswerInvalid(
-            f"the answer does not fit the output schema, and neither does its correction: {first}{more}",
-            violations=found,
+            f"the answer does not fit the output schema, and neither does its correction: {violations[0]}{more}",
+            violations=[dataclasses.asdict(violation) for violation in violations],
         )
 
     def _masked(self, text: str) -> str:
-        """Violations quote the answer, and who answers knows the key."""
+        """Who answers knows the key, and outputs and violations are stored. A short one is a word: `none`, `ollama`."""
         key = self._settings.api_key.strip()
-        return text.replace(key, _MASK) if key else text
+        return text.replace(key, _MASK) if len(key) >= SHORTEST_SECRET else text
 
     def _key_for(self, body: bytes) -> str | None:
         """A correction is another request than the first one, and must not get its answer."""

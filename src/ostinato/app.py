@@ -136,7 +136,7 @@ class Ostinato:
             keyring=self.keyring,
             secret_source=self.secret_source,
             manual=manual,
-            own_functions=own.make,
+            own_functions=functools.partial(own.make, embedder=self.embedder),
         )
 
     def attach(self, running: engine.Engine) -> None:

@@ -13,7 +13,20 @@ from typing import Any, TypeVar, Unpack, cast, overload
 import msgspec
 import uuid_utils
 
-from ostinato import builder, errors, functions, indexing, options, redriving, reindexing, rotation, tracing, views
+from ostinato import (
+    builder,
+    embedding,
+    errors,
+    functions,
+    indexing,
+    options,
+    redriving,
+    reindexing,
+    rotation,
+    tracing,
+    views,
+)
+from ostinato import results as results_
 from ostinato import secrets as secrets_
 from ostinato.core import audit_chain, codec, commands, filters, graph, statuses, why
 from ostinato.core.retry import Retry
@@ -44,12 +57,14 @@ class Ostinato:
         options: options.EngineOptions | None = None,
         encryption: Keyring | None = None,
         secrets: secrets_.SecretSource | None = None,
+        embedder: embedding.Embedder | None = None,
     ) -> None:
         self.url = url or connect.default_url()
         self.tenant = graph.check_id(tenant, "tenant")
         self.options = options or _default_options()
         self.keyring = encryption or Keyring.from_environment()
         self.secret_source = secrets
+        self.embedder = embedder or embedding.HashingEmbedder()
         self.functions: dict[str, functions.Function] = {}
         self._engine: engine.Engine | None = None
         self._index: indexing.Indexer | None = None
@@ -121,7 +136,7 @@ class Ostinato:
             keyring=self.keyring,
             secret_source=self.secret_source,
             manual=manual,
-            own_functions=own.make,
+            own_functions=functools.partial(own.make, embedder=self.embedder),
         )
 
     def attach(self, running: engine.Engine) -> None:
@@ -274,6 +289,11 @@ class Ostinato:
     async def post_events(self, events: Any, *, actor: str | None = None) -> list[outside.Received]:
         """Record events of others, each once, and let the rules act on them."""
         return await outside.post(self, self.index, events, actor=actor)
+
+    @functools.cached_property
+    def results(self) -> results_.Results:
+        """What jobs have saved: `await app.results.search("burst water pipe", domain="incidents")`."""
+        return results_.Results(lambda: self.engine, self.embedder)
 
     # --- finding ---------------------------------------------------------------------------------------------
 

@@ -59,7 +59,7 @@ class EngineOptions:
     webhook_networks: tuple[str, ...] = ()
     """Hosts, addresses and networks that they may call though these are private."""
     search_index_in_clear: bool = False
-    """Index saved results though payloads are encrypted: their words, fields and vectors are then readable as stored."""
+    """Index saved results though payloads are encrypted: their words, fields and vectors can then be read."""
     clock: Callable[[], int] | None = None
     """Microseconds since the epoch, for tests; otherwise the database's clock."""
 

@@ -9,7 +9,7 @@ import schemathesis
 
 FUNCTION = "print"
 """The one that a worker has registered: jobs with others are refused."""
-PAGED = ("/v1/jobs", "/v1/dead-letters", "/v1/executions", "/v1/gates/{name}/keys")
+PAGED = ("/v1/jobs", "/v1/dead-letters", "/v1/executions", "/v1/results", "/v1/gates/{name}/keys")
 GRAPHS = ("/v1/jobs", "/v1/plans", "/v1/jobs/{jobId}/tasks", "/v1/work/add-tasks")
 RULE = {"pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "some-job", "name": "go"}}]}
 DEFINITIONS = ("/v1/gates/{name}", "/v1/rules/{name}")

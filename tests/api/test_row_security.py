@@ -13,8 +13,8 @@ import pytest
 
 from ostinato import Keyring, errors
 from ostinato.api import server, settings
-from ostinato.core import filters
-from ostinato.store import connect, postgres
+from ostinato.core import filters, result_filters
+from ostinato.store import connect, postgres, results
 from tests.api import support
 from tests.api.support import Site
 from tests.engine import support as engine_support
@@ -45,6 +45,7 @@ async def fill(url: str, tenant: str) -> None:
         await app.signal(waiting.job_id, "early", "kept")
         await app.set_retention(1000)
         await app.note("somebody", "test", "nothing")
+        await app.results.save("saved", {"summary": "a result", "tenant": tenant})
         await app.engine.store.create_key(tenant, "test", ["admin"])
         await app.index.report([index_support.change()])
         await index_support.record(url, index_support.change(), "id", tenant)
@@ -154,6 +155,69 @@ async def test_a_wrong_tenant_in_the_server_finds_nothing(url: str, ours: str) -
             await store.job(theirs, job_id)
         # Without the wall the same mistake would have shown it.
         assert (await site.home.engine.store.job(theirs, job_id)).job_id == job_id
+
+
+async def test_a_search_for_another_tenant_finds_nothing(url: str) -> None:
+    """The index of words is looked up as its owner does: the wall is in the function that does it."""
+    async with support.opened(url, engine={"work": False}) as site:
+        for tenant in TENANTS:
+            client = await site.server.tenants.client(tenant)
+            await client.results.save("job", {"summary": f"the plan of {tenant}"})
+        asked = results.Question(["plan"], "hashing-1/256", [1] * 256)
+        where = result_filters.ResultFilter()
+        for ours, theirs in (TENANTS, TENANTS[::-1]):
+            store = (await site.server.tenants.client(ours)).engine.store
+            assert len(await store.search_results(ours, asked, where)) == 1
+            assert await store.search_results(theirs, asked, where) == []
+            assert list(await store.results(theirs, where)) == []
+            # Without the wall the same mistake would have shown it.
+            assert len(await site.home.engine.store.search_results(theirs, asked, where)) == 1
+
+
+async def test_words_are_found_only_by_who_may_read_the_table(url: str) -> None:
+    await fill(url, "default")
+    find = "SELECT * FROM ostinato_find_words('default', 'result', NULL, 0, 4611686018427387904, '{}', '{}', 10)"
+    connection = await asyncpg.connect(url)
+    assert len(await connection.fetch(find)) == 1
+    await connection.execute(
+        "DO $$ BEGIN CREATE ROLE ostinato_stranger LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+    )
+    await connection.execute("GRANT USAGE ON SCHEMA public TO ostinato_stranger")
+    await connection.close()
+    parts = urlsplit(url)
+    strange = urlunsplit(parts._replace(netloc=f"ostinato_stranger@{parts.netloc.rpartition('@')[2]}"))
+    stranger = await asyncpg.connect(strange)
+    assert await stranger.fetch(find) == []
+    await stranger.close()
+
+
+async def test_without_pgvector_likeness_is_found_all_the_same(url: str) -> None:
+    """Whoever owns the tables but not the database may not make extensions; somebody else may do it later."""
+    plain = await plain_user(url)
+    async with engine_support.opened(plain, work=False) as app:
+        await app.results.save("one", {"summary": "flooded street"})
+        await app.results.save("two", {"summary": "noisy neighbours"})
+        assert await _kind_of_vectors(url) == "real[]"
+        before = await app.results.search("streets flooded")
+        assert [(hit.job_id, hit.ranks) for hit in before] == [("one", {"text": 1, "vector": 1})]
+    connection = await asyncpg.connect(url)
+    assert await connection.fetchval("SELECT ostinato_use_pgvector()")
+    await connection.close()
+    assert await _kind_of_vectors(url) == "vector"
+    async with engine_support.opened(plain, work=False) as app:
+        assert await app.results.search("streets flooded") == before
+        await app.results.save("three", {"summary": "another flooded street"})
+        assert len(await app.results.search("streets flooded")) == 2
+
+
+async def _kind_of_vectors(url: str) -> str:
+    connection = await asyncpg.connect(url)
+    kind = await connection.fetchval(
+        "SELECT format_type(atttypid, NULL) FROM pg_attribute "
+        "WHERE attrelid = 'result_vector'::regclass AND attname = 'embedding'"
+    )
+    await connection.close()
+    return kind
 
 
 async def test_each_tenant_sees_its_own_in_turn(url: str) -> None:

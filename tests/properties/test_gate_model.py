@@ -12,7 +12,14 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from ostinato import EngineOptions, Ostinato, Retry, errors, testing
 
@@ -24,7 +31,9 @@ DEADLINE = 100
 TARGET = {
     "job": {
         "name": "{% 'next ' & key %}",
-        "tasks": [{"taskId": "t", "name": "echo", "input": {"n": "{% aggregate.n %}", "count": "{% aggregate.count %}"}}],
+        "tasks": [
+            {"taskId": "t", "name": "echo", "input": {"n": "{% aggregate.n %}", "count": "{% aggregate.count %}"}}
+        ],
     }
 }
 COUNTER = itertools.count()
@@ -169,7 +178,11 @@ def machine(kit: testing.Kit, run: Callable[[Any], Any]) -> type[RuleBasedStateM
             run(app.gates.define(policy.document))
             self.gate = app.gate(policy.name)
 
-        @rule(member=st.sampled_from([*MEMBERS, *MEMBERS, "z"]), success=st.sampled_from([True, True, False]), n=st.integers(0, 9))
+        @rule(
+            member=st.sampled_from([*MEMBERS, *MEMBERS, "z"]),
+            success=st.sampled_from([True, True, False]),
+            n=st.integers(0, 9),
+        )
         def arrive(self, member: str, success: bool, n: int) -> None:
             status = "success" if success else "error"
             answer = self._do(self.gate.arrive(self.key, member, {"n": n}, status=status))

@@ -78,7 +78,12 @@ async def own_event(kit: testing.Kit) -> None:
     pattern = {"source": ["ostinato"], "detail-type": ["Job Completed"], "detail": {"jobName": ["first"]}}
     report = {"gate": {"name": "phase", "key": "k", "member": "a", "data": {"n": 7}}}
     await app.gates.define(
-        {"name": "phase", "members": ["a"], "aggregate": {"n": {"how": "sum"}}, "trigger": [starting(n="{% aggregate.n %}")]}
+        {
+            "name": "phase",
+            "members": ["a"],
+            "aggregate": {"n": {"how": "sum"}},
+            "trigger": [starting(n="{% aggregate.n %}")],
+        }
     )
     await app.rules.define({"name": "r", "pattern": pattern, "targets": [starting(of="{% detail.jobId %}"), report]})
     job = await app.submit(

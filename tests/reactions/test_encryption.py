@@ -26,7 +26,12 @@ OWN = {
         "detail": {"jobName": ["test"], "output": {"said": [{"suffix": MARKER[-4:]}]}},
     },
     "targets": [
-        {"job": {"name": "own", "tasks": [{"taskId": "t", "name": "echo", "input": {"said": "{% detail.output.said %}"}}]}}
+        {
+            "job": {
+                "name": "own",
+                "tasks": [{"taskId": "t", "name": "echo", "input": {"said": "{% detail.output.said %}"}}],
+            }
+        }
     ],
 }
 GATE = {
@@ -36,7 +41,12 @@ GATE = {
     "late": "trigger",
     "aggregate": {"said": {"how": "list"}},
     "trigger": [
-        {"job": {"name": "opened", "tasks": [{"taskId": "t", "name": "echo", "input": {"said": "{% aggregate.said %}"}}]}}
+        {
+            "job": {
+                "name": "opened",
+                "tasks": [{"taskId": "t", "name": "echo", "input": {"said": "{% aggregate.said %}"}}],
+            }
+        }
     ],
 }
 

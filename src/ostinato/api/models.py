@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ostinato import views
+from ostinato import results, views
 from ostinato.core import executions, graph, moments, statuses
 from ostinato.core.retry import LONGEST, Retry, said
 from ostinato.store import lists
@@ -283,6 +283,22 @@ class AuditLogPage(Answer):
 
     entries: list[views.AuditEntryView]
     next_before: int | None
+
+
+# --- saved results ---------------------------------------------------------------------------------------------
+
+
+class ResultPage(Answer):
+    """Saved results, newest first. Without `nextCursor` this was the last page."""
+
+    results: list[results.ResultView]
+    next_cursor: str | None
+
+
+class ResultHits(Answer):
+    """What a search has found, best first."""
+
+    hits: list[results.Hit]
 
 
 # --- the server itself -------------------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ class Tenants:
     async def _open(self, tenant: str) -> app.Ostinato:
         settings = dataclasses.replace(self.home.options, work=False, maintain=False)
         made = app.Ostinato(self.home.url, tenant=tenant, options=settings, encryption=self.home.keyring)
+        made.embedder = self.home.embedder
         if tenant == self.home.tenant:
             made.functions = self.home.functions
         running = engine.Engine(made.url, tenant, made.functions, settings, host=self.home.engine)

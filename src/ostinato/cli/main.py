@@ -26,6 +26,7 @@ from ostinato.cli import (
     index,
     jobs,
     keys,
+    results,
     rules,
     run,
     server,
@@ -52,6 +53,7 @@ dev.register(root)
 root.add_typer(jobs.group, name="jobs")
 root.add_typer(tasks.group, name="tasks")
 root.add_typer(dead_letters.group, name="dead-letters")
+root.add_typer(results.group, name="results")
 root.add_typer(executions.group, name="executions")
 root.add_typer(index.group, name="index")
 root.add_typer(keys.group, name="keys")

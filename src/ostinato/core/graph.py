@@ -40,6 +40,7 @@ TagValue = Annotated[str, retry.said(maxLength=LONGEST_TAG_VALUE, pattern=r"^[^\
 Status = Annotated[str, retry.said(minLength=1, maxLength=statuses.LONGEST_STATUS)]
 Tags = Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)]
 Seconds = Annotated[float, retry.said(exclusiveMinimum=0, exclusiveMaximum=retry.LONGEST)]
+Delay = Annotated[float, retry.said(minimum=0, exclusiveMaximum=retry.LONGEST)]
 Priority = Annotated[int, retry.said(minimum=-LARGEST_PRIORITY, maximum=LARGEST_PRIORITY)]
 
 
@@ -66,7 +67,7 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     priority: Priority | None = None
     optional: bool = False
     on_dependency_failure: Literal["block", "skip", "run"] = "block"
-    delay: Annotated[float, retry.said(minimum=0, exclusiveMaximum=retry.LONGEST)] | None = None
+    delay: Delay | None = None
     """How many seconds to wait before the first attempt, once everything that it depends on is there."""
     external: bool = False
     """Nobody runs it: somebody outside completes it, or says that it failed."""

@@ -35,7 +35,7 @@ def fuse(lists: Mapping[str, Sequence[int]], most: int) -> list[Ranked]:
 
 
 def levels(vector: Sequence[float]) -> list[int] | None:
-    """The direction of a vector in whole numbers from -127 to 127, which is all that is kept of it; None if it has none.
+    """The direction of a vector in whole numbers from -127 to 127, which is all that is kept of it, or None.
 
     That takes a byte for each dimension, and changes the angle between two vectors by less than a degree.
     """

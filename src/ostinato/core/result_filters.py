@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypedDict, Unpack
 
 import msgspec
@@ -49,7 +49,7 @@ class ResultsWanted(TypedDict, total=False):
 
 
 def result_filter(**wanted: Unpack[ResultsWanted]) -> ResultFilter:
-    domain, fields = wanted.get("domain"), wanted.get("fields") or {}
+    domain, fields = wanted.get("domain"), documents.as_object(wanted.get("fields") or {}, "fields")
     if domain is not None:
         documents.check_text(domain, "domain", LONGEST_KEY)
     if len(fields) > MOST_ASKED:
@@ -72,6 +72,19 @@ def result_filter(**wanted: Unpack[ResultsWanted]) -> ResultFilter:
         since=0 if since is None else max(0, since),
         until=_END if until is None else max(0, min(until, _END)),
     )
+
+
+def read_fields(given: Iterable[str]) -> dict[str, str]:
+    """Fields as people write them: `key=value`, each key once."""
+    fields: dict[str, str] = {}
+    for text in given:
+        key, separator, value = text.partition("=")
+        if not key or not separator or key in fields:
+            raise errors.InvalidInput(
+                f"a field is asked for as key=value, each key once, not {documents.short(text)}", field="field"
+            )
+        fields[key] = value
+    return fields
 
 
 def fields_of(document: Any) -> dict[str, str]:

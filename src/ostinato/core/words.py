@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 MOST_WORDS = 5_000
 """How much of a text is indexed."""
@@ -20,10 +21,16 @@ _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 """Scripts that put no spaces between words: Thai, Lao, kana, Han. They are cut into pairs of characters."""
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 _PAIRED = re.compile(rf"[{_UNSPACED}]")
-_ACCENTS = dict.fromkeys(range(768, 880))
+_ACCENTS = dict.fromkeys(range(0x300, 0x370))
 _COMMON = frozenset(
-    ["a", "about", "after", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "did", "do", "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "many", "me", "much", "my", "no", "not", "of", "on", "or", "our", "since", "so", "some", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to", "up", "us", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "you", "your"]
-)
+    {
+        "a", "about", "after", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
+        "did", "do", "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
+        "many", "me", "much", "my", "no", "not", "of", "on", "or", "our", "since", "so", "some", "than", "that",
+        "the", "their", "them", "then", "there", "these", "they", "this", "to", "up", "us", "was", "we", "were",
+        "what", "when", "where", "which", "who", "why", "will", "with", "you", "your",
+    }
+)  # fmt: skip
 
 
 def of_text(text: str) -> list[str]:
@@ -41,12 +48,17 @@ def of_text(text: str) -> list[str]:
 
 
 def of_query(text: str) -> list[str]:
-    """What to look for, each word once. Words that say nothing in English are left out, unless there are no others."""
-    asked = list(dict.fromkeys(of_text(text)))
-    return ([word for word in asked if word not in _COMMON] or asked)[:MOST_ASKED]
+    """What to look for, each word once."""
+    return telling(dict.fromkeys(of_text(text)))[:MOST_ASKED]
 
 
-def snippet(text: str, asked: list[str], longest: int = SNIPPET) -> str:
+def telling(words: Iterable[str]) -> list[str]:
+    """Without those that say nothing in English, unless there are no others."""
+    given = list(words)
+    return [word for word in given if word not in _COMMON] or given
+
+
+def snippet(text: str, asked: Sequence[str], longest: int = SNIPPET) -> str:
     """A part of the text around the first word that was asked for, or its beginning."""
     start = 0
     if len(text) > longest and asked:

@@ -137,7 +137,7 @@ class Caller:
 
         try:
             if not any_status:
-                _check_status(host, answer)
+                check_status(host, answer)
             body = bytearray()
             async for part in answer.aiter_raw():
                 body += part
@@ -193,7 +193,8 @@ def _about(body: bytes, secret: str | None, key: str | None) -> dict[str, str]:
     return headers
 
 
-def _check_status(host: str, answer: httpx2.Response) -> None:
+def check_status(host: str, answer: httpx2.Response) -> None:
+    """Raise what an answer that is not a success means for whoever called."""
     status = answer.status_code
     if 200 <= status < 300:
         return

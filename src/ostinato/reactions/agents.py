@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
 
-from ostinato import context, expressions, functions, outgoing, threads
-from ostinato.core import codec
+import msgspec
+
+from ostinato import context, errors, expressions, functions, outgoing, threads
+from ostinato.agents import cost, llm
+from ostinato.core import codec, commands
 from ostinato.core.retry import NO_RETRY
-from ostinato.playbooks import invocation, job
+from ostinato.playbooks import definition, invocation, job
 from ostinato.reactions import callouts, definitions, playbooks
+
+USAGE = "usage#"
+"""Steps of an agent's task that say what each attempt has used up."""
 
 
 async def arguments(ctx: context.Context, given: dict[str, Any]) -> dict[str, Any]:
@@ -57,18 +64,62 @@ class Agents:
         self._playbooks = playbooks.Playbooks(app)
         self._app = app
         self._calls = calls
+        self._models = llm.Llm(calls)
 
     async def http(self, ctx: context.Context, **given: Any) -> Any:
         """POST to the address of the agent; what it answers is the output."""
         callouts.check_allowed(self._app.engine)
-        member = job.given(given).pins.agents[ctx.task_id]
-        agent = (await self._playbooks.agents.get(ctx.task_id, member.version)).value
+        agent = await self._agent(ctx, given)
         body = codec.encode(await arguments(ctx, given), "the input of the agent")
         secret = None if agent.secret is None else await callouts.secret(self._app.engine, agent.secret)
         answer = await self._calls.post(
             agent.url or "", body, secret=secret, idempotency_key=ctx.idempotency_key, timeout=ctx.lease.timeout or 10.0
         )
         return codec.parse(answer.body, "the answer of the agent")
+
+    async def llm(self, ctx: context.Context, **given: Any) -> Any:
+        """Ask a model; what it answers fits the schema of the agent."""
+        answer = await self.ask(ctx, await self._agent(ctx, given), await arguments(ctx, given))
+        return answer.output | ({"evidence": list(answer.evidence)} if answer.evidence else {})
+
+    async def ask(self, ctx: context.Context, agent: definition.Agent, about: Any) -> llm.LlmAnswer:
+        """What was spent is recorded with the attempt, also if nothing came of it."""
+        callouts.check_allowed(self._app.engine)
+        said = agent.llm
+        if said is None:
+            raise errors.TerminalError(f"agent {agent.name!r} is no language model")
+        settings = llm.LlmSettings(
+            model=said.model,
+            base_url=said.base_url,
+            api_key="" if said.api_key is None else await callouts.secret(self._app.engine, said.api_key),
+            system=said.system,
+            temperature=said.temperature,
+            price=None if said.price is None else cost.Price(said.price.input, said.price.output),
+        )
+        meter = cost.Meter()
+        try:
+            return await self._models.ask(
+                settings,
+                codec.encode(about, "the input of the agent").decode(),
+                agent.output_schema,
+                timeout=ctx.lease.timeout or definition.TIMEOUT,
+                idempotency_key=f"{ctx.idempotency_key}:{ctx.attempt}",
+                meter=meter,
+            )
+        finally:
+            await self._record(ctx, agent, meter)
+
+    async def _record(self, ctx: context.Context, agent: definition.Agent, meter: cost.Meter) -> None:
+        usage = {"agent": agent.name, **msgspec.to_builtins(meter.usage)}
+        price = None if agent.llm is None or agent.llm.price is None else agent.llm.price
+        if price is not None:
+            usage["cost"] = cost.of(meter.usage, cost.Price(price.input, price.output))
+        with contextlib.suppress(errors.LeaseLost):
+            await self._app.engine.execute(commands.RecordStep(ctx.lease, f"{USAGE}{ctx.attempt}", codec.encode(usage)))
+
+    async def _agent(self, ctx: context.Context, given: dict[str, Any]) -> definition.Agent:
+        member = job.given(given).pins.agents[ctx.task_id]
+        return (await self._playbooks.agents.get(ctx.task_id, member.version)).value
 
 
 def _render(template: Any, data: Any) -> Any:
@@ -77,4 +128,4 @@ def _render(template: Any, data: Any) -> Any:
 
 def named(agents: Agents) -> dict[str, Any]:
     """By the names of the functions."""
-    return {f"{job.AGENT}http": agents.http}
+    return {f"{job.AGENT}http": agents.http, f"{job.AGENT}llm": agents.llm}

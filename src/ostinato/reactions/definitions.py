@@ -59,7 +59,7 @@ class Shelf(Generic[T]):
         self._known: dict[tuple[str, int | None], Defined[T]] = {}
         self._all: list[Defined[T]] | None = None
         self._reading = asyncio.Lock()
-        self._stamp = -1
+        self._stamp: int = -1
         self._stamped_at = self._read_at = -REMEMBERED_SECONDS
 
     async def save(

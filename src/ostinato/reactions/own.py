@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ostinato import functions, outgoing
+from ostinato import embedding, functions, outgoing
 from ostinato.core.retry import Retry
 from ostinato.engine import engine
 from ostinato.reactions import agents, stages
@@ -13,8 +13,9 @@ TIMEOUT = 60.0
 """For tasks that do not say themselves."""
 
 
-def make(running: engine.Engine) -> dict[str, functions.Function]:
+def make(running: engine.Engine, *, embedder: embedding.Embedder) -> dict[str, functions.Function]:
     calls = outgoing.Caller(outgoing.CallOptions(allow=running.options.webhook_networks))
     own = triggers.OwnFunctions(running, calls)
-    code = triggers.named(own) | stages.named(stages.Stages(own)) | agents.named(agents.Agents(own, calls))
+    callers = agents.Agents(own, calls)
+    code = triggers.named(own) | agents.named(callers) | stages.named(stages.Stages(own, callers, embedder))
     return {name: functions.Function(name, run, retry=RETRY, timeout=TIMEOUT) for name, run in code.items()}

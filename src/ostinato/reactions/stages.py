@@ -9,21 +9,23 @@ from typing import Any
 
 import msgspec
 
-from ostinato import errors, expressions, threads
+from ostinato import embedding, expressions, results, threads
 from ostinato.agents import schema
 from ostinato.context import Context
 from ostinato.core import codec, commands, rows
 from ostinato.engine import engine
 from ostinato.playbooks import aggregation, job, synthesis, validation
-from ostinato.reactions import definitions, playbooks
+from ostinato.reactions import agents, definitions, playbooks
 
 PLANNED = "plan"
 
 
 class Stages:
-    def __init__(self, app: definitions.Application) -> None:
+    def __init__(self, app: definitions.Application, callers: agents.Agents, embedder: embedding.Embedder) -> None:
         self._playbooks = playbooks.Playbooks(app)
         self._app = app
+        self._callers = callers
+        self._results = results.Results(lambda: app.engine, embedder)
 
     async def load(self, ctx: Context, playbook: str, version: int, raw_data: str) -> dict[str, Any]:
         """Which versions of its agents the job works with."""
@@ -63,11 +65,38 @@ class Stages:
         outputs = await ctx.dependency_outputs.load()
         report = msgspec.convert(outputs[job.VALIDATE], validation.Report)
         answers = validation.marked(await _aggregate(ctx), report)
-        if found.playbook.synthesis.agent is not None:
-            raise errors.TerminalError("this engine cannot ask an agent to synthesize yet: use another `how`")
-        return msgspec.to_builtins(
-            await threads.run(lambda: synthesis.synthesize(found.playbook, answers, evaluate=_evaluate))
+        synthesizer = found.playbook.synthesis.agent
+        if synthesizer is None:
+            made = await threads.run(lambda: synthesis.synthesize(found.playbook, answers, evaluate=_evaluate))
+            return msgspec.to_builtins(made)
+        question = synthesis.question(
+            synthesizer,
+            answers,
+            job.given(given).raw_data,
+            tenant_id=ctx.tenant,
+            domain_id=found.playbook.domain,
         )
+        answer = await self._callers.ask(ctx, found.agents[synthesizer], msgspec.to_builtins(question))
+        return msgspec.to_builtins(synthesis.result(answers, answer.output))
+
+    async def save(self, ctx: Context, **given: Any) -> dict[str, Any]:
+        """Keep the answer, to be found by its words, its meaning and its fields."""
+        found = await self._configuration(given)
+        said = job.given(given)
+        answer = (await ctx.dependency_outputs.load())[job.SYNTHESIZE]
+        about = {
+            "raw_data": said.raw_data,
+            "synthesized": answer["synthesized"],
+            "job_id": ctx.job_id,
+            "tenant_id": ctx.tenant,
+            "domain_id": found.playbook.domain,
+        }
+        wanted = {"text": found.playbook.save.text, "fields": found.playbook.save.fields}
+        filled = await threads.run(lambda: expressions.render(wanted, about, "save"))
+        saved = await self._results.save(
+            ctx.job_id, answer, domain=found.playbook.domain, kind=found.playbook.type, **filled
+        )
+        return {"incident_id": saved.result_id, "status": "saved"}
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -124,5 +153,6 @@ def named(stages: Stages) -> dict[str, Any]:
             job.AGGREGATE: stages.aggregate,
             job.VALIDATE: stages.validate,
             job.SYNTHESIZE: stages.synthesize,
+            job.SAVE: stages.save,
         }.items()
     }

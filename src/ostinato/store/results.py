@@ -268,4 +268,4 @@ def _read(tenant: str, numbers: list[int]) -> database.Script[list[Result]]:
 
 
 def _result(row: database.Row) -> Result:
-    return Result(*row[:7], codec.decode(row[7]))
+    return Result(*row)._replace(text=codec.decode(row[-1]))

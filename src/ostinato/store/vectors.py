@@ -1,4 +1,4 @@
-"""Comparing vectors in SQLite: by sqlite-vec where it is installed, otherwise by functions of the same names and meaning.
+"""Comparing vectors in SQLite: by sqlite-vec where it is installed, otherwise by functions of the same names.
 
 A vector is one byte for each dimension, from -127 to 127. Only two functions are used, so that vectors live in an
 ordinary table, in the same transaction as everything else. Ours take some twenty times as long.

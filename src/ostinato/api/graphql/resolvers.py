@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 from ariadne import ObjectType, ScalarType, SubscriptionType
 
-from ostinato import app, errors, views
+from ostinato import app, errors, results, views
 from ostinato.api import access, calls, models
 from ostinato.api.http import dead_letters, fleet, jobs, tasks
 from ostinato.api.live import hub, messages
@@ -193,6 +193,29 @@ async def find_execution(_: Any, info: Any, arn: str) -> views.ExecutionView | N
 async def count_executions(_: Any, info: Any, by: str, filter: dict[str, Any] | None = None) -> list[views.CountView]:
     wanted: Any = named(filter)
     return await info.context.client.execution_counts(by, **wanted)
+
+
+@query.field("results")
+async def list_results(
+    _: Any, info: Any, first: int, after: str | None = None, filter: dict[str, Any] | None = None
+) -> Connection:
+    found = await info.context.client.results.list(cursor=after, most=most(first), **named(filter))
+    return page(found, found.cursor)
+
+
+@query.field("result")
+async def find_result(_: Any, info: Any, resultId: str) -> results.ResultView | None:
+    try:
+        return await info.context.client.results.get(resultId)
+    except errors.ResultNotFound:
+        return None
+
+
+@query.field("search")
+async def search_results(
+    _: Any, info: Any, q: str, first: int, filter: dict[str, Any] | None = None
+) -> list[results.Hit]:
+    return await info.context.client.results.search(q, most=most(first), **named(filter))
 
 
 @query.field("plan")

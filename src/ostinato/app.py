@@ -8,7 +8,7 @@ import datetime
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 import msgspec
 import uuid_utils
@@ -32,13 +32,15 @@ from ostinato.core import audit_chain, codec, commands, filters, graph, statuses
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import bell, engine, scribe
-from ostinato.reactions import agents as agents_
-from ostinato.reactions import events as outside
-from ostinato.reactions import gates as gates_
-from ostinato.reactions import own
-from ostinato.reactions import playbooks as playbooks_
-from ostinato.reactions import rules as rules_
 from ostinato.store import connect, lists, stream
+
+if (
+    TYPE_CHECKING
+):  # gates, rules and playbooks are loaded when they are used: a program that only asks for help starts soon
+    from ostinato.reactions import events as outside
+    from ostinato.reactions import gates as gates_
+    from ostinato.reactions import playbooks as playbooks_
+    from ostinato.reactions import rules as rules_
 
 T = TypeVar("T")
 
@@ -109,7 +111,9 @@ class Ostinato:
         `agent_id`, `raw_data`, `parent_output`, `parent_error`, or of what the agent's own input says."""
 
         def register(code: Callable[..., Any]) -> functions.Function:
-            return self.function(name, queue=queue)(agents_.as_function(code))
+            from ostinato.reactions import agents
+
+            return self.function(name, queue=queue)(agents.as_function(code))
 
         return register
 
@@ -136,8 +140,13 @@ class Ostinato:
             keyring=self.keyring,
             secret_source=self.secret_source,
             manual=manual,
-            own_functions=functools.partial(own.make, embedder=self.embedder),
+            own_functions=self._own_functions,
         )
+
+    def _own_functions(self, running: engine.Engine) -> dict[str, functions.Function]:
+        from ostinato.reactions import own
+
+        return own.make(running, embedder=self.embedder)
 
     def attach(self, running: engine.Engine) -> None:
         """Use an engine that somebody else has started (the test kit does)."""
@@ -260,6 +269,8 @@ class Ostinato:
     @functools.cached_property
     def gates(self) -> gates_.Gates:
         """The gates of this tenant: define them, and look at which there are."""
+        from ostinato.reactions import gates as gates_
+
         return gates_.Gates(self)
 
     def gate(self, name: str) -> gates_.Gate:
@@ -269,11 +280,15 @@ class Ostinato:
     @functools.cached_property
     def rules(self) -> rules_.Rules:
         """The rules of this tenant: what is to happen about which events."""
+        from ostinato.reactions import rules as rules_
+
         return rules_.Rules(self)
 
     @functools.cached_property
     def playbooks(self) -> playbooks_.Playbooks:
         """The playbooks of this tenant, with their agents and graphs: define them, plan them, start them."""
+        from ostinato.reactions import playbooks as playbooks_
+
         return playbooks_.Playbooks(self)
 
     async def ingest(self, domain_id: str, data: Any, **settings: Any) -> Job:
@@ -288,6 +303,8 @@ class Ostinato:
 
     async def post_events(self, events: Any, *, actor: str | None = None) -> list[outside.Received]:
         """Record events of others, each once, and let the rules act on them."""
+        from ostinato.reactions import events as outside
+
         return await outside.post(self, self.index, events, actor=actor)
 
     @functools.cached_property

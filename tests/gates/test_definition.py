@@ -12,7 +12,7 @@ from ostinato import errors
 from ostinato.gates import definition
 
 GATE: dict[str, Any] = {"name": "phase", "members": ["A", "B"]}
-TRIGGER: dict[str, Any] = {"index": {"day": "{% key %}"}}
+TRIGGER: dict[str, Any] = {"signal": {"jobId": "job-1", "name": "day", "payload": "{% key %}"}}
 
 
 def gate(**fields: Any) -> dict[str, Any]:

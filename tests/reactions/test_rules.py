@@ -11,7 +11,7 @@ import pytest
 
 from ostinato import Context, Ostinato, errors, outgoing
 from ostinato.core.retry import Retry
-from ostinato.reactions import functions
+from ostinato.reactions import functions, own
 from tests.engine import support
 from tests.engine.support import PATIENCE, job, run, task, until
 from tests.outgoing import support as web
@@ -164,7 +164,7 @@ async def test_it_signals_a_job_that_waits(url: str) -> None:
 
 
 async def test_it_calls_an_address_until_it_succeeds(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(functions, "RETRY", QUICK)
+    monkeypatch.setattr(own, "RETRY", QUICK)
     app = support.make(url, webhooks=True, webhook_networks=("127.0.0.1/32",))
     app.secret_source = {"default.HOOK": "a-long-secret-of-ours"}.get
     async with web.running() as server, app:
@@ -211,7 +211,7 @@ async def test_webhooks_are_off_unless_somebody_wants_them(url: str) -> None:
         await app.post_events(outside())
         letter = await dead_letter(app)
         assert letter.attempts == 1
-        assert "webhooks are off" in letter.error["message"]
+        assert "calls to the outside are off" in letter.error["message"]
         assert "webhooks=True" in letter.error["message"]
         assert server.connections == 0
 

@@ -190,7 +190,11 @@ def test_rules_say_which_events_they_are_about(shell: Shell, names: tuple[str, s
 def test_what_is_wrong_is_named(sqlite_shell: Shell) -> None:
     shell = sqlite_shell
     define(shell, "weekly", "monday", "tuesday", required=["status"])
-    rule = {"name": "on-order", "pattern": {"source": ["shop"]}, "targets": [{"index": {}}]}
+    rule = {
+        "name": "on-order",
+        "pattern": {"source": ["shop"]},
+        "targets": [{"index": {"executionArn": "x", "stateMachineArn": "m", "status": "RUNNING", "startDate": 1}}],
+    }
     shell.run("rules", "apply", "-", "--yes", stdin=json.dumps(rule))
     shell.run("gates", "arrive", "weekly", "week-1", "monday", "--status", "success")
     (shell.folder / "empty").mkdir()

@@ -12,7 +12,14 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from ostinato import EngineOptions, Ostinato, Retry, errors, testing
 
@@ -21,12 +28,8 @@ STEPS = 30
 MEMBERS = ("a", "b", "c")
 DEADLINE = 100
 """No sum of the times that pass comes to just this."""
-TARGET = {
-    "job": {
-        "name": "{% 'next ' & key %}",
-        "tasks": [{"taskId": "t", "name": "echo", "input": {"n": "{% aggregate.n %}", "count": "{% aggregate.count %}"}}],
-    }
-}
+GIVEN = {"n": "{% aggregate.n %}", "count": "{% aggregate.count %}"}
+TARGET = {"job": {"name": "{% 'next ' & key %}", "tasks": [{"taskId": "t", "name": "echo", "input": GIVEN}]}}
 COUNTER = itertools.count()
 
 

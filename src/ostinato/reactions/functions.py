@@ -234,7 +234,8 @@ def _refuse_references(template: Any, filled: Any, field: str) -> None:
     if isinstance(template, str):
         if template != filled and _has_reference(filled):
             raise errors.TerminalError(
-                f"{field} has come to a reference to a secret ({secrets.PREFIX}…): only the target itself may ask for one"
+                f"{field} has come to a reference to a secret ({secrets.PREFIX}…): only the target itself may ask for "
+                "one"
             )
     elif isinstance(template, dict):
         for name, part in cast("dict[str, Any]", template).items():

@@ -143,7 +143,9 @@ class AddTasks(msgspec.Struct, gc=False):
     def apply(self, book: ledger.Ledger) -> list[str]:
         job = book.running_job(self.job_id)
         if job.name.startswith(graph.RESERVED_JOBS):
-            raise errors.NotPossible(f"job {job.job_id!r} is the engine's own: nothing is added to it", jobId=job.job_id)
+            raise errors.NotPossible(
+                f"job {job.job_id!r} is the engine's own: nothing is added to it", jobId=job.job_id
+            )
         caller = None
         if self.lease is not None:
             caller = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)

@@ -11,6 +11,7 @@ import pytest
 
 from ostinato import Context, Ostinato, errors, outgoing
 from ostinato.core.retry import Retry
+from ostinato.engine import maintenance
 from ostinato.reactions import functions
 from tests.engine import support
 from tests.engine.support import PATIENCE, job, run, task, until
@@ -287,6 +288,18 @@ async def test_the_same_event_counts_once(url: str) -> None:
         await quiet(app)
         assert sorted(item["n"] for item in await inputs(app)) == [0, 1, 2, 3, 4]
         await sound(app)
+
+
+async def test_events_are_not_kept_for_ever(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.post_events(outside(1))
+        await maintenance.Pruner(app.engine.store, 3600, 1).run_once()
+        assert [r.outcome for r in await app.post_events(outside(1))] == ["duplicate"]
+        await app.set_retention(0)
+        await asyncio.sleep(0.01)
+        await maintenance.Pruner(app.engine.store, 3600, 1).run_once()
+        assert await app.engine.store.outside_events("default") == []
+        assert [r.outcome for r in await app.post_events(outside(1))] == ["recorded"]
 
 
 # --- rules come and go --------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ class Reaper(service.Service):
 
 
 class Pruner(service.Service):
-    """Removes jobs that ended longer ago than their tenant keeps them."""
+    """Removes jobs that ended, and events of others that came, longer ago than their tenant keeps them."""
 
     def __init__(self, target: store.Store, retention_seconds: float, every_seconds: float) -> None:
         super().__init__()
@@ -92,6 +92,7 @@ class Pruner(service.Service):
         for tenant in await self._store.tenants():
             while await self._store.prune(tenant, self._retention_seconds):
                 pass
+            await self._store.prune_outside_events(tenant, self._retention_seconds)
         return self._every_seconds
 
 

@@ -74,8 +74,12 @@ class Gates:
 
         return await self.db.read(script, snapshot=False)
 
-    async def prune_outside_events(self, tenant: str, older_than: float) -> None:
+    async def prune_outside_events(self, tenant: str, default_seconds: float) -> None:
+        """Forget what was received longer ago than the tenant's retention. If it is sent again, it is new."""
+
         def script() -> database.Script[None]:
-            yield fetch("prune_outside_event", tenant=tenant, before=self.db.now() - int(older_than * 1e6))
+            own = yield fetch("read_retention", tenant=tenant)
+            seconds = own[0][0] if own and own[0][0] is not None else default_seconds
+            yield fetch("prune_outside_event", tenant=tenant, before=self.db.now() - int(seconds * 1e6))
 
         await self.db.write(script)

@@ -86,8 +86,8 @@ SELECT job_id, task_id, kind, name, key, due_at FROM timer
 WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id;
 
 -- name: list_tenants
--- Everybody who has a job.
-SELECT DISTINCT tenant FROM job ORDER BY tenant;
+-- Everybody who has a job, or was told something.
+SELECT tenant FROM job UNION SELECT tenant FROM outside_event ORDER BY tenant;
 
 -- name: list_job_ids
 -- The ids of a tenant's jobs in order, from a place on.

@@ -1,5 +1,6 @@
-"""A process that reports to gates and is killed meanwhile: `python -m tests.acceptance.stormy URL FOLDER SHARE SEED`.
+"""A process that reports to gates and is killed while it does.
 
+`python -m tests.acceptance.stormy URL FOLDER SHARE SEED`
 What was acknowledged is noted in a file of the share, so that whoever comes after goes on with the rest: as a sender
 does that reports at least once.
 """

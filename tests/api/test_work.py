@@ -509,3 +509,15 @@ async def test_nothing_that_is_sent_breaks_it(site: Site) -> None:
         for body in ODD:
             answer = await client.post(route.path, json=body)
             assert answer.status_code in (400, 404, 422), f"{route.path} {body}: {answer.text}"
+
+
+async def test_the_engines_own_work_is_not_for_others(site: Site) -> None:
+    """What gates and rules do is done by the engine itself, whatever a worker says it can."""
+    client = site.client(await site.key("tasks:work"))
+    for body in (
+        {"functions": [{"name": "ostinato.fire"}]},
+        {"functions": [{"name": "f"}], "queues": ["default", "ostinato.system"]},
+    ):
+        assert (
+            "engine's own" in problem(await client.post("/v1/work/register", json=body), 422, "invalid_input")["detail"]
+        )

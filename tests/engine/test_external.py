@@ -61,9 +61,8 @@ async def test_the_first_result_stands(url: str) -> None:
 
 async def test_somebody_fails_it(url: str) -> None:
     async with support.opened(url) as app:
-        made = await app.submit(
-            job(outside(), task("b", "echo", "x"), task("c", "echo", "x", onDependencyFailure="run"))
-        )
+        anyway = task("c", "echo", "x", onDependencyFailure="run")
+        made = await app.submit(job(outside(), task("b", "echo", "x"), anyway))
         assert await fail(app, made) == "failed"
         assert await fail(app, made, message="again") == "failed"
         assert "Refused: no" in str(await support.failure(made))

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,19 +23,13 @@ from hypothesis.stateful import (
 
 from ostinato import EngineOptions, Ostinato, Retry, errors, testing
 
-EXAMPLES = int(os.environ.get("OSTINATO_EXAMPLES", "40")) // 2
-STEPS = 20
+EXAMPLES = int(os.environ.get("OSTINATO_EXAMPLES", "40"))
+STEPS = 30
 MEMBERS = ("a", "b", "c")
 DEADLINE = 100
 """No sum of the times that pass comes to just this."""
-TARGET = {
-    "job": {
-        "name": "{% 'next ' & key %}",
-        "tasks": [
-            {"taskId": "t", "name": "echo", "input": {"n": "{% aggregate.n %}", "count": "{% aggregate.count %}"}}
-        ],
-    }
-}
+GIVEN = {"n": "{% aggregate.n %}", "count": "{% aggregate.count %}"}
+TARGET = {"job": {"name": "{% 'next ' & key %}", "tasks": [{"taskId": "t", "name": "echo", "input": GIVEN}]}}
 COUNTER = itertools.count()
 
 
@@ -82,6 +76,10 @@ class Round:
         self.opened_by: str | None = None
         self.late: list[str] = []
         self.due = now + DEADLINE
+
+    @property
+    def reported(self) -> list[str]:
+        return [*self.counted, *self.late]
 
     @property
     def missing(self) -> list[str]:
@@ -178,11 +176,13 @@ def machine(kit: testing.Kit, run: Callable[[Any], Any]) -> type[RuleBasedStateM
             run(app.gates.define(policy.document))
             self.gate = app.gate(policy.name)
 
-        @rule(
-            member=st.sampled_from([*MEMBERS, *MEMBERS, "z"]),
-            success=st.sampled_from([True, True, False]),
-            n=st.integers(0, 9),
-        )
+        @rule(data=st.data(), success=st.booleans(), n=st.integers(0, 9))
+        @precondition(lambda self: self.model.round is not None and self.model.round.reported)
+        def arrive_again(self, data: st.DataObject, success: bool, n: int) -> None:
+            assert self.model.round is not None
+            self.arrive(data.draw(st.sampled_from(self.model.round.reported)), success, n)
+
+        @rule(member=st.sampled_from([*MEMBERS, *MEMBERS, "z"]), success=st.booleans(), n=st.integers(0, 9))
         def arrive(self, member: str, success: bool, n: int) -> None:
             status = "success" if success else "error"
             answer = self._do(self.gate.arrive(self.key, member, {"n": n}, status=status))
@@ -193,6 +193,7 @@ def machine(kit: testing.Kit, run: Callable[[Any], Any]) -> type[RuleBasedStateM
         def open(self) -> None:
             assert self._do(self.gate.open(self.key, reason="hurry", actor="ann")) == self.model.open()
 
+        @precondition(lambda self: self.model.round is None or len(self.model.round.reported) > 1)
         @rule()
         def reset(self) -> None:
             answer = self._do(self.gate.reset(self.key))
@@ -266,6 +267,7 @@ def test_a_gate_does_what_the_model_does(url: str, on_loop: asyncio.Runner) -> N
                 stateful_step_count=STEPS,
                 deadline=None,
                 database=None,
+                phases=(Phase.generate,),  # each step is real work: to look for the shortest failure takes minutes
                 suppress_health_check=list(HealthCheck),
             ),
         )

@@ -10,11 +10,16 @@ from tests.engine.support import PATIENCE, job, run, task
 from tests.engine.test_encryption import MARKER, ONE, TWO, stored
 from tests.reactions.support import quiet, sound, started
 
+
+def starting(name: str, said: str) -> dict[str, Any]:
+    return {"job": {"name": name, "tasks": [{"taskId": "t", "name": "echo", "input": {"said": said}}]}}
+
+
 RULE = {
     "name": "orders",
     "pattern": {"detail": {"said": [{"prefix": "marker"}]}},
     "targets": [
-        {"job": {"name": "next", "tasks": [{"taskId": "t", "name": "echo", "input": {"said": "{% detail.said %}"}}]}},
+        starting("next", "{% detail.said %}"),
         {"gate": {"name": "phase", "key": "k", "member": "a", "data": {"said": "{% detail.said %}"}}},
         {"signal": {"jobId": "{% detail.job %}", "name": "go", "payload": "{% detail.said %}"}},
     ],
@@ -25,14 +30,7 @@ OWN = {
         "detail-type": ["Task Completed"],
         "detail": {"jobName": ["test"], "output": {"said": [{"suffix": MARKER[-4:]}]}},
     },
-    "targets": [
-        {
-            "job": {
-                "name": "own",
-                "tasks": [{"taskId": "t", "name": "echo", "input": {"said": "{% detail.output.said %}"}}],
-            }
-        }
-    ],
+    "targets": [starting("own", "{% detail.output.said %}")],
 }
 GATE = {
     "name": "phase",
@@ -40,14 +38,7 @@ GATE = {
     "onFailure": "wait",
     "late": "trigger",
     "aggregate": {"said": {"how": "list"}},
-    "trigger": [
-        {
-            "job": {
-                "name": "opened",
-                "tasks": [{"taskId": "t", "name": "echo", "input": {"said": "{% aggregate.said %}"}}],
-            }
-        }
-    ],
+    "trigger": [starting("opened", "{% aggregate.said %}")],
 }
 
 

@@ -11,9 +11,11 @@ import pytest
 
 from ostinato import Context, Ostinato, errors, outgoing
 from ostinato.core.retry import Retry
+from ostinato.engine import maintenance
 from ostinato.reactions import functions, own
 from tests.engine import support
 from tests.engine.support import PATIENCE, job, run, task, until
+from tests.engine.test_encryption import stored
 from tests.outgoing import support as web
 from tests.reactions.support import quiet, sound, started
 
@@ -196,13 +198,7 @@ async def test_it_calls_an_address_until_it_succeeds(url: str, monkeypatch: pyte
         [done] = await started(app, "rule:call")
         [view] = await (await app.job(done.job_id)).tasks()
         assert (view.state, view.attempt) == ("completed", 3)
-        assert b"a-long-secret-of-ours" not in await everything_stored(url)
-
-
-async def everything_stored(url: str) -> bytes:
-    from tests.engine import test_encryption
-
-    return await test_encryption.stored(url)
+        assert b"a-long-secret-of-ours" not in await stored(url)
 
 
 async def test_webhooks_are_off_unless_somebody_wants_them(url: str) -> None:
@@ -292,6 +288,18 @@ async def test_the_same_event_counts_once(url: str) -> None:
         await quiet(app)
         assert sorted(item["n"] for item in await inputs(app)) == [0, 1, 2, 3, 4]
         await sound(app)
+
+
+async def test_events_are_not_kept_for_ever(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.post_events(outside(1))
+        await maintenance.Pruner(app.engine.store, 3600, 1).run_once()
+        assert [r.outcome for r in await app.post_events(outside(1))] == ["duplicate"]
+        await app.set_retention(0)
+        await asyncio.sleep(0.01)
+        await maintenance.Pruner(app.engine.store, 3600, 1).run_once()
+        assert await app.engine.store.outside_events("default") == []
+        assert [r.outcome for r in await app.post_events(outside(1))] == ["recorded"]
 
 
 # --- rules come and go --------------------------------------------------------------------------------------------
@@ -465,9 +473,8 @@ async def test_one_target_that_fails_leaves_the_others_alone(url: str) -> None:
 @pytest.mark.parametrize("depth", ["²", "-1", "9" * 200, "x"])
 async def test_tags_of_others_do_no_harm(url: str, depth: str) -> None:
     async with support.opened(url) as app:
-        await app.rules.define(
-            rule("all", {"detail-type": ["Task Completed"]}, {"signal": {"jobId": "x", "name": "y"}})
-        )
+        to_nobody = {"signal": {"jobId": "nobody", "name": "go"}}
+        await app.rules.define(rule("all", {"detail-type": ["Task Completed"]}, to_nobody))
         assert await run(app, task("a"), tags={"ostinato.depth": depth}) == {"a": {}}
         assert await dead_letter(app)
 
@@ -528,15 +535,14 @@ async def test_what_events_say_is_never_a_wish_for_a_secret(url: str) -> None:
     async with web.running() as server, app:
         looking = [{"taskId": "t", "name": "look", "input": {"x": "{% detail.x %}", "own": "secret://NAME"}}]
         whole = [{"taskId": "t", "name": "look", "input": "{% detail %}"}]
+        collected = [{"taskId": "t", "name": "look", "input": {"x": "{% aggregate.x.a %}"}}]
         gate = {"name": "phase", "key": "{% detail.key %}", "member": "a", "data": "{% detail %}"}
         await app.gates.define(
             {
                 "name": "phase",
                 "members": ["a"],
                 "aggregate": {"x": {"how": "list"}},
-                "trigger": [
-                    {"job": {"tasks": [{"taskId": "t", "name": "look", "input": {"x": "{% aggregate.x.a %}"}}]}}
-                ],
+                "trigger": [{"job": {"tasks": collected}}],
             }
         )
         await app.rules.define(
@@ -564,7 +570,7 @@ async def test_what_events_say_is_never_a_wish_for_a_secret(url: str) -> None:
         letters = await app.dead_letters()
         assert {letter.task_id for letter in letters} == {"target-1", "target-2", "$trigger-1"}
         assert all("secret://" in letter.error["message"] for letter in letters)
-        assert value.encode() not in await everything_stored(url)
+        assert value.encode() not in await stored(url)
 
 
 # --- names of our own -----------------------------------------------------------------------------------------------

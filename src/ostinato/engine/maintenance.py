@@ -81,7 +81,7 @@ class Reaper(service.Service):
 
 
 class Pruner(service.Service):
-    """Removes jobs that ended longer ago than their tenant keeps them."""
+    """Removes jobs that ended, and events of others that came, longer ago than their tenant keeps them."""
 
     def __init__(self, target: store.Store, retention_seconds: float, every_seconds: float) -> None:
         super().__init__()

@@ -56,13 +56,15 @@ async def test_filtered(site: Site) -> None:
     assert await found(domain="finance") == [third]
     assert await found(field="severity=1") == [second]
     assert await found(field=["severity=1", "summary=other"]) == []
+    assert await found(field=["severity=1", "severity=1"]) == [second]
+    assert await found(field=["severity=1", "severity=2"]) == []
     assert await found(since="2100-01-01T00:00:00Z") == []
     assert len(await found(until="2100-01-01T00:00:00Z", since="2000-01-01T00:00:00Z")) == 3
 
 
 @pytest.mark.parametrize(
     "query",
-    ["?limit=0", "?field=x", "?field==x", "?field=a%3D1&field=a%3D2", "?since=yesterday", "?domain=", "?cursor=x"],
+    ["?limit=0", "?field=x", "?field==x", "?since=yesterday", "?domain=", "?cursor=x"],
 )
 async def test_what_is_not_right_is_refused(site: Site, query: str) -> None:
     client = await site.admin()

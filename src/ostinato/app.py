@@ -8,7 +8,7 @@ import datetime
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 import msgspec
 import uuid_utils
@@ -32,11 +32,15 @@ from ostinato.core import audit_chain, codec, commands, filters, graph, statuses
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import bell, engine, scribe
-from ostinato.reactions import events as outside
-from ostinato.reactions import functions as own_functions
-from ostinato.reactions import gates as gates_
-from ostinato.reactions import rules as rules_
 from ostinato.store import connect, lists, stream
+
+if (
+    TYPE_CHECKING
+):  # gates, rules and playbooks are loaded when they are used: a program that only asks for help starts soon
+    from ostinato.reactions import events as outside
+    from ostinato.reactions import gates as gates_
+    from ostinato.reactions import playbooks as playbooks_
+    from ostinato.reactions import rules as rules_
 
 T = TypeVar("T")
 
@@ -102,6 +106,17 @@ class Ostinato:
 
         return register
 
+    def agent(self, name: str, /, *, queue: str = "default") -> Callable[[Callable[..., Any]], functions.Function]:
+        """Register a function that agents of playbooks can name. It is called with what it has names for of
+        `agent_id`, `raw_data`, `parent_output`, `parent_error`, or of what the agent's own input says."""
+
+        def register(code: Callable[..., Any]) -> functions.Function:
+            from ostinato.reactions import agents
+
+            return self.function(name, queue=queue)(agents.as_function(code))
+
+        return register
+
     def graph(self, name: str, **settings: Any) -> builder.Graph:
         """A builder for people who prefer code to JSON."""
         return builder.Graph(name, **settings)
@@ -125,8 +140,13 @@ class Ostinato:
             keyring=self.keyring,
             secret_source=self.secret_source,
             manual=manual,
-            own_functions=own_functions.make,
+            own_functions=self._own_functions,
         )
+
+    def _own_functions(self, running: engine.Engine) -> dict[str, functions.Function]:
+        from ostinato.reactions import own
+
+        return own.make(running, embedder=self.embedder)
 
     def attach(self, running: engine.Engine) -> None:
         """Use an engine that somebody else has started (the test kit does)."""
@@ -249,6 +269,8 @@ class Ostinato:
     @functools.cached_property
     def gates(self) -> gates_.Gates:
         """The gates of this tenant: define them, and look at which there are."""
+        from ostinato.reactions import gates as gates_
+
         return gates_.Gates(self)
 
     def gate(self, name: str) -> gates_.Gate:
@@ -258,11 +280,32 @@ class Ostinato:
     @functools.cached_property
     def rules(self) -> rules_.Rules:
         """The rules of this tenant: what is to happen about which events."""
+        from ostinato.reactions import rules as rules_
+
         return rules_.Rules(self)
 
-    async def post_events(self, events: Any) -> list[outside.Received]:
+    @functools.cached_property
+    def playbooks(self) -> playbooks_.Playbooks:
+        """The playbooks of this tenant, with their agents and graphs: define them, plan them, start them."""
+        from ostinato.reactions import playbooks as playbooks_
+
+        return playbooks_.Playbooks(self)
+
+    async def ingest(self, domain_id: str, data: Any, **settings: Any) -> Job:
+        """Give data to the ingestion playbook of a domain."""
+        started = await self.playbooks.start("ingestion", domain_id, data, **settings)
+        return Job(self, started.job_id, created=started.created)
+
+    async def query(self, domain_id: str, data: Any, **settings: Any) -> Job:
+        """Ask the query playbook of a domain."""
+        started = await self.playbooks.start("query", domain_id, data, **settings)
+        return Job(self, started.job_id, created=started.created)
+
+    async def post_events(self, events: Any, *, actor: str | None = None) -> list[outside.Received]:
         """Record events of others, each once, and let the rules act on them."""
-        return await outside.post(self, self.index, events)
+        from ostinato.reactions import events as outside
+
+        return await outside.post(self, self.index, events, actor=actor)
 
     @functools.cached_property
     def results(self) -> results_.Results:
@@ -511,6 +554,21 @@ class Job:
         """Go on without this task."""
         await self._app.note(actor, "tasks.skip", f"{self.job_id}/{task_id}", reason=reason)
         return await self._app.engine.execute(commands.SkipTask(self.job_id, task_id, reason, actor))
+
+    async def complete_task(self, task_id: str, output: Any = None, *, actor: str | None = None) -> str:
+        """Give an external task its result. The answer is its state; a second time changes nothing."""
+        limit = self._app.options.max_payload_bytes
+        data = secrets_.hide_in_payload(codec.encode(output, f"the output of task {task_id!r}", limit))
+        await self._app.note(actor, "tasks.complete", f"{self.job_id}/{task_id}")
+        return await self._app.engine.execute(commands.CompleteTask(self.job_id, task_id, data, actor))
+
+    async def fail_task(
+        self, task_id: str, message: str, *, error_type: str = "ExternalFailure", actor: str | None = None
+    ) -> str:
+        """Say that an external task failed, for good. The answer is its state."""
+        failure = commands.make_failure(error_type, *secrets_.hide_in_document([message]))
+        await self._app.note(actor, "tasks.fail", f"{self.job_id}/{task_id}")
+        return await self._app.engine.execute(commands.FailTask(self.job_id, task_id, failure))
 
     async def retry_task(
         self, task_id: str, *, input: Mapping[str, Any] | None = None, actor: str | None = None

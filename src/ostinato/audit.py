@@ -183,7 +183,7 @@ def _task_problems(snapshot: _Snapshot, task: rows.Task) -> Iterator[Found]:
 
 
 def _satisfied(dependency: rows.Task, task: rows.Task) -> bool:
-    outcome = commands.outcome_of(dependency)
+    outcome = commands.outcome_of(dependency, task.policy)
     return outcome == "ok" or (outcome == "failed" and task.policy == "run")
 
 

@@ -105,6 +105,11 @@ class Context:
         """True once the task was cancelled or its lease lost; an async function is also interrupted."""
 
     @property
+    def lease(self) -> rows.Lease:
+        """What proves that this attempt may speak of its task."""
+        return self._lease
+
+    @property
     def job_id(self) -> str:
         return self._lease.job_id
 

@@ -413,6 +413,24 @@ class EmbeddingFailed(OstinatoError):
     code = "embedding_failed"
 
 
+class ModelRefused(TerminalError):
+    """The model does not want to answer this, or its answer was held back by a filter."""
+
+    code = "model_refused"
+
+
+class AnswerTruncated(TerminalError):
+    """The answer of the model was cut off at its limit of tokens."""
+
+    code = "answer_truncated"
+
+
+class AnswerInvalid(OstinatoError):
+    """The answer of the model does not fit the output schema, and neither does its correction."""
+
+    code = "answer_invalid"
+
+
 class RetryAfter(OstinatoError):
     """Raise this in a function to retry after the given number of seconds instead of the policy's delay."""
 

@@ -47,6 +47,10 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.code(*args, **kwargs)
 
+    def known(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Those of the arguments that it has names for."""
+        return given if self.takes_anything else {name: given[name] for name in given.keys() & self._accepted}
+
     def bind(self, ctx: Any, given: dict[str, Any]) -> dict[str, Any]:
         """The arguments for a call, or an error that no retry can mend."""
         if given.keys() != self._accepted:

@@ -17,11 +17,24 @@ from tests.api.support import Site, problem
 from tests.engine.support import job, task
 
 HELD = {"workerId": "some-worker", "jobId": "{jobId}", "taskId": "{taskId}", "attempt": 1, "token": "some-worker.a.b"}
+RULE = {"pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "some-job", "name": "go"}}]}
+EVENT = {"source": "shop", "detail-type": "Sold"}
 BODIES: dict[str, Any] = {
     "/v1/jobs": support.ONE,
     "/v1/plans": support.ONE,
     "/v1/jobs/{jobId}/tasks": {"tasks": [task("b")]},
     "/v1/jobs/{jobId}/status": {"status": "fine"},
+    "/v1/jobs/{jobId}/tasks/{taskId}/fail": {"message": "lost"},
+    "PUT /v1/gates/{name}": {"members": ["a"]},
+    "/v1/gates/{name}/rollback": {"version": 1},
+    "/v1/gates/{name}/{key}/arrivals": {"member": "a"},
+    "/v1/gates/{name}/{key}/open": {"reason": "hurry"},
+    "/v1/gates/{name}/{key}/freeze": {"members": []},
+    "PUT /v1/rules/{name}": RULE,
+    "/v1/rules/{name}/rollback": {"version": 1},
+    "/v1/rules/match": EVENT,
+    "/v1/rules/check": RULE,
+    "/v1/events": EVENT,
     "/v1/dead-letters/redrive": {"letters": [{"jobId": "{jobId}", "taskId": "{taskId}"}]},
     "/v1/index/definitions": {"stateMachineArn": "arn", "tags": {}},
     "/v1/work/register": {"functions": [{"name": "nobody-submits-this"}]},
@@ -54,12 +67,14 @@ def guarded() -> list[routing.Declared]:
 async def ask(client: Any, route: routing.Declared, job_id: str = "some-job", task_id: str = "a") -> Any:
     def fill(value: Any) -> Any:
         if isinstance(value, str):
-            return value.replace("{jobId}", job_id).replace("{taskId}", task_id).replace("{name}", "go")
+            value = value.replace("{jobId}", job_id).replace("{taskId}", task_id)
+            return value.replace("{name}", "go").replace("{key}", "2025-11-29")
         if isinstance(value, dict):
             return {name: fill(item) for name, item in value.items()}
         return [fill(item) for item in value] if isinstance(value, list) else value
 
-    body = {"json": fill(BODIES[route.path])} if route.path in BODIES else {}
+    given = BODIES.get(f"{route.methods[0]} {route.path}", BODIES.get(route.path))
+    body = {} if given is None else {"json": fill(given)}
     path = fill(route.path) + QUERIES.get(route.path, "")
     return await client.request(route.methods[0], path, **body)
 

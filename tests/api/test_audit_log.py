@@ -91,6 +91,17 @@ mutation publishStatus { publishStatus(input: {jobId: "idle", status: "fine"}) {
 mutation retry { retry(jobId: "idle", taskId: "a") }
 mutation skip { skip(jobId: "idle", taskId: "a") }
 mutation redrive { redrive(input: {all: true}) { count } }
+mutation completeTask { completeTask(jobId: "idle", taskId: "a") }
+mutation failTask { failTask(jobId: "idle", taskId: "a", message: "lost") }
+mutation defineGate { defineGate(definition: {name: "go", members: ["a"]}) { version } }
+mutation removeGate { removeGate(name: "go") }
+mutation arrive { arrive(gate: "go", key: "k", member: "a") { outcome } }
+mutation openGate { openGate(gate: "go", key: "k", reason: "hurry") }
+mutation resetGate { resetGate(gate: "go", key: "k") }
+mutation freezeGate { freezeGate(gate: "go", key: "k", members: []) { created } }
+mutation defineRule { defineRule(definition: {name: "r", pattern: {a: [1]}, targets: [{job: {tasks: "{%t%}"}}]}) {name}}
+mutation removeRule { removeRule(name: "go") }
+mutation postEvents { postEvents(events: {specversion: "1.0", source: "shop", id: "1", type: "Sold"}) { id } }
 """
 
 

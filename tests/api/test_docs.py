@@ -26,7 +26,18 @@ async def ship():
 """
 
 
-@pytest.mark.parametrize(("name", "least"), [("http", 7), ("graphql", 4), ("streams", 4), ("executions", 5), ("results", 3)])
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("http", 8),
+        ("graphql", 7),
+        ("streams", 4),
+        ("executions", 5),
+        ("results", 3),
+        ("gates", 10),
+        ("rules", 4),
+    ],
+)
 def test_every_curl_line_runs(url: str, tmp_path: Path, name: str, least: int) -> None:
     lines = re.findall(r"```sh\n(.*?)```", (ROOT / f"docs/reference/{name}.md").read_text(), re.DOTALL)
     assert len(lines) >= least

@@ -231,6 +231,23 @@ ARGUMENTS = {
     "skip": '(jobId: "x", taskId: "a")',
     "redrive": '(input: {letters: [{jobId: "x", taskId: "a"}]}) { count }',
     "publishStatus": '(input: {jobId: "x", status: "fine"}) { status }',
+    "completeTask": '(jobId: "x", taskId: "a")',
+    "failTask": '(jobId: "x", taskId: "a", message: "lost")',
+    "gates": "{ name }",
+    "gate": '(name: "x") { version }',
+    "gateStatus": '(gate: "x", key: "k") { status }',
+    "gateKeys": '(gate: "none") { nodes { key } }',
+    "rules": "{ name }",
+    "rule": '(name: "x") { version }',
+    "defineGate": '(definition: {name: "y", members: ["a"]}) { version }',
+    "removeGate": '(name: "x")',
+    "arrive": '(gate: "x", key: "k", member: "a") { outcome }',
+    "openGate": '(gate: "x", key: "k", reason: "hurry")',
+    "resetGate": '(gate: "x", key: "k")',
+    "freezeGate": '(gate: "x", key: "k", members: []) { jobId }',
+    "defineRule": '(definition: {name: "y", pattern: {a: [1]}, targets: [{job: {tasks: "{% t %}"}}]}) { version }',
+    "removeRule": '(name: "x")',
+    "postEvents": '(events: {specversion: "1.0", id: "1", source: "shop", type: "Sold"}) { outcome }',
 }
 
 
@@ -238,7 +255,13 @@ ARGUMENTS = {
 async def test_every_field_needs_its_scope_and_sees_nothing_of_others(site: Site, kind: str) -> None:
     owner = await site.admin()
     await support.submitted(owner, job(task("a", "nobody-has-this")) | {"jobId": "x"})
-    before = (await owner.get("/v1/jobs/x/events")).json()
+    await owner.put("/v1/gates/x", json={"members": ["a", "b"]})
+    await owner.post("/v1/gates/x/k/arrivals", json={"member": "a"})
+    await owner.put(
+        "/v1/rules/x", json={"pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "j", "name": "go"}}]}
+    )
+    looks = ("/v1/jobs/x/events", "/v1/gates/x/k", "/v1/gates/x", "/v1/rules/x")
+    before = [(await owner.get(path)).json() for path in looks]
     stranger = await site.admin("other")
     for field, scope in permissions.NEEDED[kind].items():
         query = f"{kind.lower()} {{ {field}{ARGUMENTS[field]} }}"
@@ -251,4 +274,4 @@ async def test_every_field_needs_its_scope_and_sees_nothing_of_others(site: Site
                 assert found["data"][field] is None
             else:
                 assert found["errors"][0]["extensions"]["status"] == 404, found
-    assert (await owner.get("/v1/jobs/x/events")).json() == before
+    assert [(await owner.get(path)).json() for path in looks] == before

@@ -139,6 +139,19 @@ async def test_what_will_not_pass_is_final(server: support.Server, caller: outgo
         await caller.post(server.url, b"")
 
 
+@pytest.mark.parametrize("status", [204, 302, 400, 429, 503])
+async def test_a_caller_may_want_to_see_every_answer(
+    server: support.Server, caller: outgoing.Caller, status: int
+) -> None:
+    server.behave = support.answering(status, b"why", Retry_After="5", Location="/elsewhere")
+    answer = await caller.post(server.url, b"", any_status=True)
+    assert (answer.status, answer.headers["retry-after"]) == (status, "5")
+    assert len(server.requests) == 1
+    server.behave = support.endless
+    with pytest.raises(errors.CallRejected, match="more than"):
+        await caller.post(server.url, b"", any_status=True)
+
+
 @pytest.mark.parametrize("behave", [support.breaking_off, support.talking_nonsense])
 async def test_a_broken_answer_is_tried_again(
     server: support.Server, caller: outgoing.Caller, behave: support.Behaviour

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ostinato import EngineOptions, Ostinato, Retry, TerminalError, audit
+from ostinato import EngineOptions, Job, Ostinato, Retry, TerminalError, audit
+from ostinato.core import commands
 from ostinato.errors import JobFailed
 
 EXAMPLES = int(os.environ.get("OSTINATO_EXAMPLES", "40"))
@@ -21,13 +22,16 @@ Graph = list[dict[str, Any]]
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Up to nine tasks, each depending on some before it, in any order, some failing, with every policy."""
+    """Up to nine tasks, each depending on some before it, in any order, some failing, with every policy. Some are done
+    by somebody outside, and some begin a little later."""
     size = draw(st.integers(1, 9))
     tasks: Graph = []
     for index in range(size):
         ups = draw(st.lists(st.integers(0, index - 1), unique=True, max_size=3)) if index else []
+        begins = draw(st.sampled_from([{}, {}, {}, {"external": True}, {"delay": 0.001}]))
         tasks.append(
-            {
+            begins
+            | {
                 "taskId": f"t{index}",
                 "name": "maybe",
                 "dependsOn": [f"t{up}" for up in ups],
@@ -54,7 +58,8 @@ def expected(graph: Graph) -> tuple[str, dict[str, str]]:
         policy = task["onDependencyFailure"]
         blocked = any(states[up] == "blocked" for up in task["dependsOn"])
         failed = any(states[up] != "blocked" and not good[up] for up in task["dependsOn"])
-        if failed and policy == "skip":
+        unwanted = failed or any(states[up] == "failed" for up in task["dependsOn"])
+        if unwanted and policy == "skip":
             states[task_id], good[task_id] = "skipped", False
         elif blocked or (failed and policy == "block"):
             states[task_id], good[task_id] = "blocked", False
@@ -84,12 +89,30 @@ def application(url: str) -> Ostinato:
 async def check(app: Ostinato, graph: Graph) -> None:
     state, states = expected(graph)
     job = await app.submit({"tasks": graph})
-    with contextlib.suppress(JobFailed):
-        await job.result(timeout=20)
+    await ended(app, job, graph)
     assert (await job.info()).state == state
     assert {task.task_id: task.state for task in await job.tasks()} == states
     if state == "failed":
         await mend(app, job.job_id, graph)
+
+
+async def ended(app: Ostinato, job: Job, graph: Graph) -> None:
+    """Wait for its end, and be the one outside, who does what the input says."""
+    outside = {task["taskId"] for task in graph if task.get("external")}
+    async with asyncio.timeout(20):
+        while (await job.info()).state == "running":
+            for view in await job.tasks():
+                if view.state == "waiting" and view.task_id in outside:
+                    await app.engine.execute(await outcome(job, view.task_id))
+            await asyncio.sleep(0.001)
+    with contextlib.suppress(JobFailed):
+        await job.result(timeout=20)
+
+
+async def outcome(job: Job, task_id: str) -> commands.Command:
+    if (await job.task(task_id)).input["fails"]:
+        return commands.FailTask(job.job_id, task_id, commands.make_failure("Refused", "as asked"))
+    return commands.CompleteTask(job.job_id, task_id, b'"done"')
 
 
 async def mend(app: Ostinato, job_id: str, graph: Graph) -> None:
@@ -101,8 +124,7 @@ async def mend(app: Ostinato, job_id: str, graph: Graph) -> None:
     assert await job.resume(inputs={task_id: {"fails": False} for task_id in plan.rerun}) == plan
     mended = [t | {"input": {"fails": t["input"]["fails"] and t["taskId"] not in plan.rerun}} for t in graph]
     state, _ = expected(mended)
-    with contextlib.suppress(JobFailed):
-        await job.result(timeout=20)
+    await ended(app, job, graph)
     assert (await job.info()).state == state
     after = {task.task_id: task.attempt for task in await job.tasks()}
     assert {task_id: after[task_id] for task_id in before} == before

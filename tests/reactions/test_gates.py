@@ -119,8 +119,11 @@ async def test_opened_by_hand(url: str) -> None:
         late = await gate.arrive("k", "b")
         assert (late.outcome, late.opened) == ("late", False)
         assert [arrival.member for arrival in (await gate.status("k")).late] == ["b"]
-        [entry] = [e for e in await app.audit_log() if e.action == "gates.open"]
-        assert (entry.actor, entry.target) == ("ann", "phase/k")
+        entries = [e for e in await app.audit_log() if e.action == "gates.open"]
+        assert [(e.actor, e.target, e.details) for e in reversed(entries)] == [
+            ("ann", "phase/k", {"reason": "b and c are down"}),
+            ("ann", "phase/k", {"reason": "again"}),
+        ]
         await sound(app)
 
 

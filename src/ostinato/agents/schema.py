@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from ostinato import errors
 from ostinato.core import codec, documents
@@ -30,12 +30,14 @@ MOST_PARTS = 500
 DEEPEST_VALUE = 100
 MOST_VIOLATIONS = 20
 LONGEST_MESSAGE = 200
-LONGEST_PATTERN = 32 * 1024
-"""Of a compiled pattern, in bytes."""
+LONGEST_PATTERN = 12 * 1024
+"""Of a compiled pattern, in bytes. The worst of this size read half a million characters a second."""
 MOST_WORK = 1_000_000
 """Parts of the schema times parts of the value: what takes more is not looked at."""
+MOST_READING = 64 * 1024
+"""Patterns times characters of text."""
 MOST_EXPLAINING = 4_000
-"""The same, up to which all violations are told. To find them all costs a thousand times more than to find one."""
+"""Work up to which all violations are told. To find them all costs a thousand times more than to find one."""
 KEPT = 256
 """Compiled schemas."""
 
@@ -81,11 +83,11 @@ def validate(schema: dict[str, Any], value: Any) -> list[Violation]:
     count = len(cast("dict[str, Any]", value))
     if count > MOST_PROPERTIES:
         return [Violation("", f"has {count:,} properties: at most {MOST_PROPERTIES} are allowed")]
-    weight, depth = _measure(value)
+    weight, depth, length = _measure(value)
     if depth > DEEPEST_VALUE:
         return [Violation("", f"is nested deeper than {DEEPEST_VALUE} levels")]
-    work = weight * compiled.parts
-    if work > MOST_WORK:
+    work = weight * compiled.size.parts
+    if work > MOST_WORK or length * compiled.size.patterns > MOST_READING:
         return [Violation("", "is too large to be checked against this schema: give less")]
     if compiled.validator.is_valid(value):
         return []
@@ -102,10 +104,18 @@ def is_closed(schema: dict[str, Any]) -> bool:
     )
 
 
+class _Size(NamedTuple):
+    parts: int
+    patterns: int
+
+    def plus(self, other: _Size) -> _Size:
+        return _Size(self.parts + other.parts, self.patterns + other.patterns)
+
+
 @dataclasses.dataclass(frozen=True)
 class _Compiled:
     validator: jsonschema_rs.Draft202012Validator
-    parts: int
+    size: _Size
 
     def errors_of(self, value: Any, *, everything: bool) -> list[jsonschema_rs.ValidationError]:
         import jsonschema_rs
@@ -124,7 +134,7 @@ def _compiled(data: bytes, field: str) -> _Compiled:
     import jsonschema_rs
 
     schema: dict[str, Any] = codec.decode(data)
-    parts = _Reader(schema, field).check()
+    size = _Reader(schema, field).check()
     options = jsonschema_rs.RegexOptions(size_limit=LONGEST_PATTERN, dfa_size_limit=1024 * 1024)
     try:
         validator = jsonschema_rs.Draft202012Validator(
@@ -132,7 +142,7 @@ def _compiled(data: bytes, field: str) -> _Compiled:
         )
     except (jsonschema_rs.ValidationError, ValueError) as error:
         raise _not_valid(error, field) from None
-    return _Compiled(validator, parts)
+    return _Compiled(validator, size)
 
 
 def _refuse_to_retrieve(uri: str) -> NoReturn:
@@ -148,10 +158,10 @@ class _Reader:
         self._field = field
         defined = schema.get("$defs")
         self._defs = cast("dict[str, Any]", defined) if isinstance(defined, dict) else {}
-        self._sizes: dict[str, int] = {}
+        self._sizes: dict[str, _Size] = {}
 
-    def check(self) -> int:
-        """How many parts it has, references followed."""
+    def check(self) -> _Size:
+        """How large it is, references followed."""
         schema, field = self._schema, self._field
         if schema.get("$schema", DRAFT) not in (DRAFT, DRAFT + "#"):
             _refuse(f"{field}.$schema", f"must be {DRAFT}, or be left out")
@@ -162,9 +172,9 @@ class _Reader:
             _refuse(f"{field}.properties", f"must name 1 to {MOST_PROPERTIES} properties")
         return self._size(schema, field, ())
 
-    def _size(self, schema: Any, at: str, following: tuple[str, ...], depth: int = 0) -> int:
+    def _size(self, schema: Any, at: str, following: tuple[str, ...], depth: int = 0) -> _Size:
         if not isinstance(schema, dict):
-            return 1  # true or false, or a mistake that the compiler finds
+            return _Size(1, 0)  # true or false, or a mistake that the compiler finds
         if depth > DEEPEST:
             _refuse(at, f"is nested deeper than {DEEPEST} levels: flatten the schema")
         part = cast("dict[str, Any]", schema)
@@ -175,16 +185,16 @@ class _Reader:
             _refuse(f"{at}.$schema", "belongs at the top")
         if depth and "$defs" in part:
             _refuse(f"{at}.$defs", "belongs at the top")
-        size = 1 + len(part) + len(part["enum"] if isinstance(part.get("enum"), list) else ()) // 8
+        size = _own_size(part)
         for place, inner in _inside(part):
-            size += self._size(inner, f"{at}.{place}", following, depth + 1)
+            size = size.plus(self._size(inner, f"{at}.{place}", following, depth + 1))
             self._bound(size)
         if "$ref" in part:
-            size += self._referred(part["$ref"], f"{at}.$ref", following, depth)
+            size = size.plus(self._referred(part["$ref"], f"{at}.$ref", following, depth))
         self._bound(size)
         return size
 
-    def _referred(self, reference: Any, at: str, following: tuple[str, ...], depth: int) -> int:
+    def _referred(self, reference: Any, at: str, following: tuple[str, ...], depth: int) -> _Size:
         found = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
         if found is None or found["name"] not in self._defs:
             _refuse(at, f"{documents.short(reference)} must be #/$defs/NAME, with NAME being defined in $defs")
@@ -196,9 +206,17 @@ class _Reader:
             self._sizes[name] = self._size(self._defs[name], at, (*following, name), depth + 1)
         return self._sizes[name]
 
-    def _bound(self, size: int) -> None:
-        if size > MOST_PARTS:
+    def _bound(self, size: _Size) -> None:
+        if size.parts > MOST_PARTS:
             _refuse(self._field, f"has more than {MOST_PARTS} parts when its references are followed: simplify it")
+
+
+def _own_size(part: dict[str, Any]) -> _Size:
+    """Without the schemas inside."""
+    alternatives, names = part.get("enum"), part.get("patternProperties")
+    count = len(cast("list[Any]", alternatives)) if isinstance(alternatives, list) else 0
+    patterns = len(cast("dict[str, Any]", names)) if isinstance(names, dict) else 0
+    return _Size(1 + len(part) + count // 8, patterns + ("pattern" in part) + (part.get("format") == "regex"))
 
 
 def _inside(part: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -222,23 +240,23 @@ def _all_parts(schema: Any) -> Iterator[dict[str, Any]]:
             yield from _all_parts(inner)
 
 
-def _measure(value: Any) -> tuple[int, int]:
-    """How many parts a value has, and how deep it is. A long text is several parts, since patterns read all of it."""
-    weight, depth = 0, 0
+def _measure(value: Any) -> tuple[int, int, int]:
+    """How many parts a value has, how deep it is, and how many characters of text it has, which count a little too."""
+    parts, depth, length = 0, 0, 0
     left: list[tuple[Any, int]] = [(value, 1)]
     while left:
         item, level = left.pop()
-        weight += 1
+        parts += 1
         depth = max(depth, level)
         if isinstance(item, dict):
             names = cast("dict[str, Any]", item)
-            weight += sum(map(len, names)) // 32
+            length += sum(map(len, names))
             left.extend((inner, level + 1) for inner in names.values())
         elif isinstance(item, list):
             left.extend((inner, level + 1) for inner in cast("list[Any]", item))
         elif isinstance(item, str):
-            weight += len(item) // 32
-    return weight, depth
+            length += len(item)
+    return parts + length // 32, depth, length
 
 
 def _violation(error: jsonschema_rs.ValidationError) -> Violation:

@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato import errors
-from ostinato.api import access, settings
+from ostinato.api import access, routing, settings
 
 BODY_SECONDS = 60.0
 READS = ("GET", "HEAD", "OPTIONS")
@@ -92,9 +92,7 @@ class Bodies:
         except TimeoutError:
             raise errors.RequestRefused(f"the body was not there after {BODY_SECONDS:g} s") from None
         if body:
-            kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
-            if kind != "application/json":
-                raise errors.UnsupportedMediaType()
+            _check_media_type(scope)
             if depth(body, self._depth) > self._depth:
                 raise errors.MalformedBody(f"the body is nested deeper than {self._depth} levels", limit=self._depth)
         await self._app(scope, _replayed(body, receive), send)
@@ -170,6 +168,19 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replayed
+
+
+def media_type(headers: Headers) -> str:
+    """What a body says that it is, without parameters such as its charset."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _check_media_type(scope: Scope) -> None:
+    route: routing.Declared | None = scope["state"]["route"]
+    taken = (routing.JSON,) if route is None else route.media_types
+    if media_type(Headers(scope=scope)) not in taken:
+        others = f" (or {', '.join(taken[1:])})" if taken[1:] else ""
+        raise errors.UnsupportedMediaType(f"the body must be JSON: send `Content-Type: {taken[0]}`{others}")
 
 
 def _has_body(scope: Scope) -> bool:

@@ -18,6 +18,7 @@ from prometheus_client.registry import CollectorRegistry
 
 from ostinato import errors
 from ostinato.core import commands
+from ostinato.core.commands import reacting
 from ostinato.engine import observing
 from ostinato.store import gauges, store
 
@@ -34,6 +35,7 @@ COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5
 BATCHES = (0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
 
 _REPORTS = (commands.Complete, commands.Fail)
+_REACTIONS = (commands.Arrive, commands.Freeze, commands.OpenGate, commands.Observe)
 
 NAMES = {
     "ostinato_queue_tasks": "Tasks that are ready and not yet claimed.",
@@ -47,6 +49,10 @@ NAMES = {
     "ostinato_leases_lost": "Attempts taken from workers that were gone.",
     "ostinato_late_reports": "Reports of workers that came after their lease was lost, and changed nothing.",
     "ostinato_jobs_ended": "Jobs that ended in this process, by state.",
+    "ostinato_gate_arrivals": "Reports to gates that were taken, by outcome.",
+    "ostinato_gates_opened": "Gates that opened for a key, by the last member or by hand.",
+    "ostinato_outside_events": "Events of others, by outcome.",
+    "ostinato_rule_firings": "Jobs of rules that ended: all targets of a rule for one event, by state.",
     "ostinato_commit_batch_size": "Commands that shared a transaction; 0 is a claim alone.",
     "ostinato_commit_seconds": "How long a transaction took.",
     "ostinato_http_requests": "Requests, by route and status.",
@@ -105,8 +111,24 @@ class TenantSeries:
         self.jobs: collections.Counter[str] = collections.Counter()
         self.leases_lost = 0
         self.late_reports = 0
+        self.arrivals: collections.Counter[str] = collections.Counter()
+        self.gates_opened = 0
+        self.outside_events: collections.Counter[str] = collections.Counter()
+        self.firings: collections.Counter[str] = collections.Counter()
         self.requests: collections.Counter[tuple[str, str, int]] = collections.Counter()
         self.request_seconds: dict[str, Histogram] = {}
+
+    def reacted(self, command: commands.Command, answer: Any) -> None:
+        """Somebody reported to a gate, opened it, or told of an event."""
+        if isinstance(command, commands.Observe):
+            self.outside_events[answer] += 1
+        elif isinstance(command, commands.Arrive):
+            self.arrivals[answer.outcome] += 1
+            self.gates_opened += answer.opened
+        elif isinstance(command, commands.Freeze):  # with nobody to wait for it opens at once
+            self.gates_opened += answer.created and not command.members
+        else:
+            self.gates_opened += 1
 
     def function(self, name: str) -> FunctionSeries:
         found = self.functions.get(name)
@@ -155,6 +177,11 @@ class Metrics:
         series.commits.add(commit.seconds)
         for job in outcome.ended_jobs:
             series.jobs[job.state] += 1
+            if job.name.startswith(reacting.RULE):
+                series.firings[job.state] += 1
+        for command, answer in zip(commit.batch, outcome.answers, strict=False):
+            if isinstance(command, _REACTIONS) and not isinstance(answer, store.Refused):
+                series.reacted(command, answer)
         # Tasks that are claimed together were often ready together, and are often reported together: count, then add.
         claimed = collections.Counter([(x.name, x.started_at, x.ready_at) for x in outcome.leases])
         for (name, started_at, ready_at), times in claimed.items():
@@ -211,6 +238,7 @@ class Metrics:
         found = [(name, self._tenants[name]) for name in shown if name in self._tenants]
         yield from _functions(found)
         yield from _commits(found)
+        yield from _reactions(found)
         yield from _requests(found)
         open_now = collections.Counter((kind, _owner(state)) for kind, state in self.streams.values())
         yield _gauge(
@@ -276,6 +304,18 @@ def _commits(found: Found) -> Iterator[Metric]:
     yield _counter("ostinato_jobs_ended", ("tenant", "state"), ended)
     yield _histogram("ostinato_commit_batch_size", labels, [(key, series.batches) for key, series in named])
     yield _histogram("ostinato_commit_seconds", labels, [(key, series.commits) for key, series in named])
+
+
+def _reactions(found: Found) -> Iterator[Metric]:
+    named = [(tenant, series) for tenant, series in found if tenant != NOBODY]
+    arrivals = [((tenant, outcome), n) for tenant, series in named for outcome, n in series.arrivals.items()]
+    yield _counter("ostinato_gate_arrivals", ("tenant", "outcome"), arrivals)
+    opened = [((tenant,), series.gates_opened) for tenant, series in named]
+    yield _counter("ostinato_gates_opened", ("tenant",), opened)
+    told = [((tenant, outcome), n) for tenant, series in named for outcome, n in series.outside_events.items()]
+    yield _counter("ostinato_outside_events", ("tenant", "outcome"), told)
+    firings = [((tenant, state), n) for tenant, series in named for state, n in series.firings.items()]
+    yield _counter("ostinato_rule_firings", ("tenant", "state"), firings)
 
 
 def _requests(found: Found) -> Iterator[Metric]:

@@ -6,14 +6,15 @@
     async def show_job(client: Client, job_id: JobId) -> models.JobDetail: ...
 
 The parameter `body` is read from the request and checked; the answer is encoded, and OpenAPI describes both, from the
-same annotations. `Reply` is for answers with a status of their own.
+same annotations. `Reply` is for answers with a status of their own, and `takes` for bodies that are more than their
+type says, or that come in other media types than JSON.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_origin
 
 import msgspec
@@ -22,7 +23,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute, compile_path
 from starlette.types import ASGIApp, Scope
 from starlette.websockets import WebSocket
 
@@ -37,6 +38,7 @@ ANY = "any"
 """Any key will do, whatever its scopes."""
 PUBLIC = "public"
 """No key is needed. `server.PUBLIC_ROUTES` names the routes that may say so."""
+JSON = "application/json"
 WEBSOCKET = "WEBSOCKET"
 """The method of sockets."""
 PUBLIC_PROBLEMS = (400, 413, 429, 431)
@@ -63,6 +65,8 @@ class Declared(NamedTuple):
     install: Callable[[FastAPI], BaseRoute]
     late: bool = False
     """A socket that may bring its key in its first message instead of a header. It must ask `Access` itself."""
+    media_types: tuple[str, ...] = (JSON,)
+    """Of the bodies that are taken."""
 
 
 class Routes:
@@ -80,16 +84,21 @@ class Routes:
         status: int | tuple[int, ...] = 200,
         problems: tuple[int, ...] = (),
         tag: str = "",
+        takes: Mapping[str, Any] | None = None,
     ) -> Callable[[Handler], Handler]:
-        """Declare a route. `status` are those of good answers, `problems` those of bad ones besides the usual."""
+        """Declare a route. `status` are those of good answers, `problems` those of bad ones besides the usual.
+
+        `takes` says by media type what OpenAPI tells of the body, if that is not just the type of the parameter.
+        """
         _check_scope(scope)
         statuses = (status,) if isinstance(status, int) else status
 
         def register(handler: Handler) -> Handler:
-            call = _Call(handler)
+            call = _Call(handler, told=takes is not None)
+            bodies = takes or ({} if call.body is None else {JSON: call.body})
             refused = (
                 *(PUBLIC_PROBLEMS if scope == PUBLIC else PROBLEMS),
-                *(WITH_BODY if call.body else ()),
+                *(WITH_BODY if bodies else ()),
                 *problems,
             )
             if call.takes_parameters:
@@ -103,7 +112,7 @@ class Routes:
                 "summary": (inspect.getdoc(handler) or handler.__name__).partition("\n")[0],
                 "tags": [tag] if tag else None,
                 "responses": schemas.responses(statuses, call.answer, refused),
-                "openapi_extra": schemas.request_body(call.body, required=call.body_required) | _security(scope),
+                "openapi_extra": schemas.request_body(bodies, required=call.body_required) | _security(scope),
             }
 
             def install(app: FastAPI) -> BaseRoute:
@@ -114,9 +123,9 @@ class Routes:
                 known.update(_query_names(made.dependant))
                 return made
 
-            # What follows the name of a parameter says how to match it, and is nobody's business elsewhere.
-            shown = path.replace(":path}", "}")
-            self.declared.append(Declared(handler.__name__, (method,), shown, scope, install))
+            _, shown, _ = compile_path(path)  # as OpenAPI has it: without the converters of parameters
+            media_types = tuple(bodies) or (JSON,)
+            self.declared.append(Declared(handler.__name__, (method,), shown, scope, install, media_types=media_types))
             return handler
 
         return register
@@ -186,12 +195,12 @@ class _Asgi:
 class _Call:
     """What a handler's signature says, and the endpoint that FastAPI gets for it."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, *, told: bool) -> None:
         self._handler = handler
         self._signature = inspect.signature(handler, eval_str=True)
         given = self._signature.parameters.get("body")
         self.body: Any = None if given is None else given.annotation
-        self.body_required = given is not None and not _may_be_empty(given.annotation)
+        self.body_required = told or (given is not None and not _may_be_empty(given.annotation))
         returned = self._signature.return_annotation
         self.answer: Any = get_args(returned)[0] if get_origin(returned) is Reply else returned
         self.takes_parameters = any(

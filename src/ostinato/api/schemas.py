@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any, TypeGuard, get_args, get_origin
+from typing import Any, TypeGuard, Union, get_args, get_origin
 
 import msgspec
 from fastapi import FastAPI
@@ -44,14 +44,16 @@ def _content(answer: Any) -> dict[str, Any]:
     return {"application/json": {"schema": _mark(answer)}}
 
 
-def request_body(kind: Any, *, required: bool) -> dict[str, Any]:
-    if kind is None:
+def request_body(kinds: Mapping[str, Any], *, required: bool) -> dict[str, Any]:
+    """The bodies of a route by media type."""
+    if not kinds:
         return {}
-    return {"requestBody": {"required": required, "content": {"application/json": {"schema": _mark(kind)}}}}
+    content = {media_type: {"schema": _mark(kind)} for media_type, kind in kinds.items()}
+    return {"requestBody": {"required": required, "content": content}}
 
 
 def _mark(kind: Any) -> dict[str, Any]:
-    if get_origin(kind) is types.UnionType:
+    if get_origin(kind) in (types.UnionType, Union):
         return {"anyOf": [_mark(one) for one in get_args(kind)]}
     name = repr(kind)
     _types[name] = kind

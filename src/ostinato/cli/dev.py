@@ -14,6 +14,7 @@ import typer
 from ostinato.cli import output
 from ostinato.cli.log_options import LogFormat, LogLevel
 from ostinato.cli.settings import Settings, command
+from ostinato.cli.webhooks import Networks, Webhooks
 
 if TYPE_CHECKING:
     from ostinato import app as app_
@@ -39,6 +40,8 @@ async def dev(
         str | None,
         typer.Option("--submit", help="Jobs to submit at the start: a JSON file.", metavar="FILE", show_default=False),
     ] = None,
+    webhooks: Webhooks = False,
+    webhook_network: Networks = None,
     reload: Annotated[bool, typer.Option("--reload/--no-reload", help="Start again when a file changes.")] = True,
     log_format: LogFormat = None,
     log_level: LogLevel = "info",
@@ -46,30 +49,36 @@ async def dev(
     """Run an application with its worker and the server, for trying things out.
 
     The database is the file ostinato.db in this folder, unless --url names another, whatever the application says."""
+    from ostinato.cli import webhooks as calling
+
     if not reload:
         from ostinato import logs
 
         logs.configure(log_format, log_level)
-        await _serve(settings, application, host, port, submit)
+        await _serve(settings, application, host, port, submit, calling.changes(webhooks, webhook_network))
         return None
     from ostinato.cli import reloading
 
     flags = ["--host", host, "--port", str(port), "--url", settings.url or URL, "--no-reload"]
     flags += ["--log-level", log_level, *(["--log-format", log_format] if log_format else [])]
     flags += ["--submit", submit] if submit else []
+    flags += calling.flags(webhooks, webhook_network)
     flags += ["--tenant", settings.tenant] if settings.tenant else []
     flags += ["--json"] if settings.json else []
     command = [sys.executable, "-m", "ostinato.cli.main", "dev", application, *flags]
     return await reloading.run(command, _folder(application))
 
 
-async def _serve(settings: Settings, application: str, host: str, port: int, submit: str | None) -> None:
+async def _serve(
+    settings: Settings, application: str, host: str, port: int, submit: str | None, changes: dict[str, Any]
+) -> None:
     from ostinato.api import settings as api_settings
     from ostinato.cli import loading, serving, session
 
     documents = loading.documents(submit) if submit else []
     app = loading.application(application)
-    session.configure(app, settings._replace(url=settings.url or URL), work=True, shutdown_seconds=SHUTDOWN_SECONDS)
+    changes = {"work": True, "shutdown_seconds": SHUTDOWN_SECONDS} | changes
+    session.configure(app, settings._replace(url=settings.url or URL), **changes)
     watching = asyncio.create_task(_stop_when_orphaned())
     options = api_settings.ServerOptions(host=host, port=port)
     await serving.serve(app, options, settings, at_first=lambda: _submit(app, documents))

@@ -8,6 +8,7 @@ import typer
 
 from ostinato.cli.log_options import LogFormat, LogLevel
 from ostinato.cli.settings import Settings, command
+from ostinato.cli.webhooks import Networks, Webhooks
 
 
 def register(root: typer.Typer) -> None:
@@ -32,6 +33,8 @@ async def server(
     waiting_claims: Annotated[
         int, typer.Option("--waiting-claims", help="Remote workers that wait at the same time, for each key.", min=1)
     ] = 200,
+    webhooks: Webhooks = False,
+    webhook_network: Networks = None,
     log_format: LogFormat = None,
     log_level: LogLevel = "info",
 ) -> None:
@@ -43,6 +46,7 @@ async def server(
     from ostinato import options as options_
     from ostinato.api import settings as api_settings
     from ostinato.cli import serving, session
+    from ostinato.cli.webhooks import changes
 
     logs.configure(log_format, log_level)
     options = api_settings.ServerOptions(
@@ -55,5 +59,5 @@ async def server(
         max_waiting_claims=waiting_claims,
     )
     home = app_.Ostinato(settings.url, options=options_.EngineOptions(work=False))
-    session.configure(home, settings)
+    session.configure(home, settings, **changes(webhooks, webhook_network))
     await serving.serve(home, options, settings)

@@ -14,6 +14,7 @@ from ostinato import errors
 from ostinato.cli import output
 from ostinato.cli.log_options import LogFormat, LogLevel
 from ostinato.cli.settings import Settings, command
+from ostinato.cli.webhooks import Networks, Webhooks
 
 if TYPE_CHECKING:
     from ostinato import app as app_
@@ -48,6 +49,8 @@ async def worker(
         int | None, typer.Option("--metrics-port", help="Serve /metrics and /healthz there.", min=0, max=65_535)
     ] = None,
     metrics_host: Annotated[str, typer.Option("--metrics-host", help="The address for that.")] = "127.0.0.1",
+    webhooks: Webhooks = False,
+    webhook_network: Networks = None,
     log_format: LogFormat = None,
     log_level: LogLevel = "info",
 ) -> None:
@@ -56,11 +59,13 @@ async def worker(
     SIGTERM or Ctrl-C let what runs finish, or hand it back."""
     from ostinato import logs
     from ostinato.cli import loading, session
+    from ostinato.cli.webhooks import changes
 
     logs.configure(log_format, log_level)
     app = loading.application(application)
     chosen: dict[str, Any] = {"concurrency": concurrency, "shutdown_seconds": shutdown_seconds, "work": True}
     chosen["queues"] = tuple(queue) if queue else None
+    chosen |= changes(webhooks, webhook_network)
     session.configure(app, settings, **{name: value for name, value in chosen.items() if value is not None})
     if server is None:
         running = _local(app, metrics_host, metrics_port)

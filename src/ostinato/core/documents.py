@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 import re
 from collections.abc import Collection, Iterable
@@ -40,10 +41,16 @@ def check_type(value: Any, kind: Any, field: str) -> None:
         raise _located(error, field) from None
 
 
+@functools.cache
+def fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Looking at a struct evaluates its annotations, which takes far longer than to check a document against it."""
+    return msgspec.structs.fields(kind)
+
+
 def check_names(document: Any, kind: type[msgspec.Struct], field: str = "") -> dict[str, Any]:
     """Refuse what is not an object, a field that the struct does not have, and the lack of one that it must have."""
     given = as_object(document, field)
-    fields = msgspec.structs.fields(kind)
+    fields = fields_of(kind)
     known = [part.encode_name for part in fields]
     for name in given:
         if name not in known:

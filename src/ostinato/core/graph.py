@@ -40,6 +40,7 @@ TagValue = Annotated[str, retry.said(maxLength=LONGEST_TAG_VALUE, pattern=r"^[^\
 Status = Annotated[str, retry.said(minLength=1, maxLength=statuses.LONGEST_STATUS)]
 Tags = Annotated[dict[TagKey, TagValue], retry.said(maxProperties=MOST_TAGS)]
 Seconds = Annotated[float, retry.said(exclusiveMinimum=0, exclusiveMaximum=retry.LONGEST)]
+Delay = Annotated[float, retry.said(minimum=0, exclusiveMaximum=retry.LONGEST)]
 Priority = Annotated[int, retry.said(minimum=-LARGEST_PRIORITY, maximum=LARGEST_PRIORITY)]
 
 
@@ -66,7 +67,7 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     priority: Priority | None = None
     optional: bool = False
     on_dependency_failure: Literal["block", "skip", "run"] = "block"
-    delay: float | None = None
+    delay: Delay | None = None
     """How many seconds to wait before the first attempt, once everything that it depends on is there."""
     external: bool = False
     """Nobody runs it: somebody outside completes it, or says that it failed."""
@@ -201,8 +202,8 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
         before[task_id] = longest
         depth[task_id] = 1 + max((depth[d] for d in task.depends_on), default=-1)
         seconds = task.timeout if task.timeout is not None else timeout
-        cost[task_id] = (cost[longest] if longest else 0.0) + (seconds or 1.0)
-        worst = None if seconds is None else worst_case(task.retry or policy, seconds)
+        cost[task_id] = (cost[longest] if longest else 0.0) + (task.delay or 0.0) + (seconds or 1.0)
+        worst = task.delay if seconds is None else (task.delay or 0.0) + worst_case(task.retry or policy, seconds)
         if spec.deadline is not None and worst is not None and worst > spec.deadline:
             warnings.append(
                 f"task {task_id!r} may need {worst:,.0f} s with all its attempts, "

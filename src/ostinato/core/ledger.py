@@ -349,7 +349,8 @@ class Ledger:
                 self.changed_tasks[dependant.key] = dependant
 
     def fail_dependants(self, task: rows.Task) -> None:
-        """Tell the dependants of a task that will never complete; each follows its own policy."""
+        """Tell the dependants of a task that will never complete; each follows its own policy. The failure of an
+        optional one only skips those that say so."""
         stack = [task]
         while stack:
             failed = stack.pop()
@@ -357,7 +358,8 @@ class Ledger:
                 dependant = self.tasks[(failed.job_id, dependant_id)]
                 if dependant.state != states.BLOCKED:
                     continue
-                if dependant.policy == "run":
+                tolerated = failed.optional and failed.state == states.FAILED and dependant.policy == "block"
+                if dependant.policy == "run" or tolerated:
                     dependant.open_dependencies -= 1
                     if dependant.open_dependencies == 0:
                         self.make_ready(dependant)

@@ -153,6 +153,7 @@ class Committer:
     def _check_open(self) -> None:
         if self._loop is None:
             raise errors.NotRunning()
+        self.check()  # nobody would ever answer
 
     async def _run(self) -> None:
         pause = 0.05
@@ -168,6 +169,13 @@ class Committer:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
                 self._wake.set()
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:  # the end of this loop: those who came meanwhile are not left waiting
+                for _, future in self._waiting:
+                    if not future.done():
+                        future.set_exception(error)
+                raise
             if not self._wake.is_set():
                 self._quiet.set()
 

@@ -137,9 +137,7 @@ def stage_tasks(playbook: Playbook, plan: Plan, agents: Mapping[str, Agent]) -> 
         _stage(VALIDATE, [AGGREGATE], stages.validate.timeout, says=statuses.VALIDATING),
     ]
     if synthesizer is None:
-        tasks.append(
-            _stage(SYNTHESIZE, [AGGREGATE, VALIDATE], stages.synthesize.timeout, says=statuses.SYNTHESIZING)
-        )
+        tasks.append(_stage(SYNTHESIZE, [AGGREGATE, VALIDATE], stages.synthesize.timeout, says=statuses.SYNTHESIZING))
     else:  # it takes as long as the agent that does it
         timeout = timeout_of(playbook, synthesizer)
         tasks.append(
@@ -149,9 +147,7 @@ def stage_tasks(playbook: Playbook, plan: Plan, agents: Mapping[str, Agent]) -> 
         tasks.append(_stage(SAVE, [SYNTHESIZE], stages.save.timeout))
     last = tasks[-1]
     if last.statuses is not None:
-        last.statuses = msgspec.structs.replace(
-            last.statuses, completed=statuses.COMPLETE, cancelled=statuses.ERROR
-        )
+        last.statuses = msgspec.structs.replace(last.statuses, completed=statuses.COMPLETE, cancelled=statuses.ERROR)
     return tasks
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ostinato import errors, expressions
-from ostinato.core import codec
+from ostinato.core import codec, documents
 from ostinato.engine import engine
 from ostinato.store import definitions
 
@@ -18,8 +19,12 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
-REMEMBERED_SECONDS = 1.0
-"""How long a definition is believed to be as it was. Whoever changes one here is heard at once."""
+REMEMBERED_SECONDS = 300.0
+"""How long a definition is kept at hand, if nobody changes anything."""
+MOST_REMEMBERED = 1000
+LONGEST_NAME = 512
+CHECKED_SECONDS = 1.0
+"""How often it is asked whether somebody did. Whoever does so in this process is heard at once."""
 
 
 class Application(Protocol):
@@ -51,7 +56,11 @@ class Shelf(Generic[T]):
         self._kind = kind
         self._read = read
         self._expressions_of = expressions_of
-        self._known: dict[tuple[str, int | None], tuple[float, Defined[T]]] = {}
+        self._known: dict[tuple[str, int | None], Defined[T]] = {}
+        self._all: list[Defined[T]] | None = None
+        self._reading = asyncio.Lock()
+        self._stamp: int = -1
+        self._stamped_at = self._read_at = -REMEMBERED_SECONDS
 
     async def save(
         self, document: Any, *, actor: str | None = None, expected: int | None = None
@@ -62,7 +71,7 @@ class Shelf(Generic[T]):
         saved = await self._store.save_definition(
             self._tenant, self._kind, name, codec.encode(made), created_by=actor, expected=expected
         )
-        self._known.pop((name, None), None)
+        self._forget()
         await self._app.note(actor, f"{self._kind}s.save", name, version=saved.version)
         return saved
 
@@ -76,39 +85,82 @@ class Shelf(Generic[T]):
         return made
 
     async def remove(self, name: str, *, actor: str | None = None) -> None:
-        await self._store.save_definition(self._tenant, self._kind, name, None, created_by=actor)
-        self._known.pop((name, None), None)
+        documents.check_text(name, "name", LONGEST_NAME)
         await self._app.note(actor, f"{self._kind}s.remove", name)
+        await self._store.save_definition(self._tenant, self._kind, name, None, created_by=actor)
+        self._forget()
 
     async def roll_back(self, name: str, version: int, *, actor: str | None = None) -> definitions.Definition:
         """Make an earlier version the newest one."""
+        documents.check_text(name, "name", LONGEST_NAME)
+        await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         earlier = await self._store.definition(self._tenant, self._kind, name, version)
         saved = await self._store.save_definition(self._tenant, self._kind, name, earlier.document, created_by=actor)
-        self._known.pop((name, None), None)
-        await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
+        self._forget()
         return saved
 
     async def get(self, name: str, version: int | None = None) -> Defined[T]:
         """As it is now, or as it was in one version."""
+        await self._keep_up()
         known = self._known.get((name, version))
-        if known is not None and (version is not None or time.monotonic() - known[0] < REMEMBERED_SECONDS):
-            return known[1]
-        found = await self._store.definition(self._tenant, self._kind, name, version)
-        if found.document is None:
-            raise errors.DefinitionNotFound(f"there is no {self._kind} {name!r}", name=name)
-        made = Defined(self._read(codec.decode(found.document)), found.version)
-        if len(self._known) > 1000:
+        if known is None:
+            documents.check_text(name, "name", LONGEST_NAME)
+            async with self._reading:  # one reads it, and whoever waits for that has it too
+                known = self._known.get((name, version)) or await self._remember(name, version)
+        return known
+
+    async def _remember(self, name: str, version: int | None) -> Defined[T]:
+        made = self._defined(await self._store.definition(self._tenant, self._kind, name, version))
+        if len(self._known) >= MOST_REMEMBERED:
             self._known.clear()
-        self._known[(name, version)] = (time.monotonic(), made)
+        self._known[(name, version)] = made
         return made
+
+    async def everything(self) -> list[Defined[T]]:
+        """All definitions as they are now."""
+        await self._keep_up()
+        if self._all is None:
+            self._all = [self._defined(found) for found in await self.all()]
+        return self._all
+
+    def _defined(self, found: definitions.Definition) -> Defined[T]:
+        if found.document is None:
+            raise errors.DefinitionNotFound(f"there is no {self._kind} {found.name!r}", name=found.name)
+        return Defined(self._read(codec.decode(found.document)), found.version)
+
+    async def _keep_up(self) -> None:
+        """Forget what is remembered if it is old, or somebody has changed something."""
+        now = time.monotonic()
+        if now - self._read_at >= REMEMBERED_SECONDS:
+            self._forget()
+        if now - self._stamped_at >= CHECKED_SECONDS:
+            self._stamped_at = now  # one looks; whoever asks meanwhile goes by what was known
+            try:
+                stamp = await self._store.definitions_stamp(self._tenant)
+            except BaseException:
+                self._stamped_at = -REMEMBERED_SECONDS
+                raise
+            if stamp != self._stamp:
+                self._forget()
+            self._stamp, self._stamped_at = stamp, now
+
+    def _forget(self) -> None:
+        self._known.clear()
+        self._all = None
+        self._read_at = time.monotonic()
+        self._stamped_at = -REMEMBERED_SECONDS
 
     async def all(self) -> list[definitions.Definition]:
         return await self._store.definitions(self._tenant, self._kind)
 
     async def stored(self, name: str, version: int | None = None) -> definitions.Definition:
+        """The document as it is kept, of now or of one version."""
+        documents.check_text(name, "name", LONGEST_NAME)
         return await self._store.definition(self._tenant, self._kind, name, version)
 
     async def versions(self, name: str) -> list[definitions.Definition]:
+        """Newest first. One without a document says that it was taken away then."""
+        documents.check_text(name, "name", LONGEST_NAME)
         found = await self._store.definition_versions(self._tenant, self._kind, name)
         if not found:
             raise errors.DefinitionNotFound(f"there is no {self._kind} {name!r}", name=name)

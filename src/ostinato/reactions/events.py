@@ -30,7 +30,9 @@ class Received(msgspec.Struct, frozen=True, rename="camel"):
     """Why it is not."""
 
 
-async def post(app: definitions.Application, index: indexing.Indexer, given: Any) -> list[Received]:
+async def post(
+    app: definitions.Application, index: indexing.Indexer, given: Any, *, actor: str | None = None
+) -> list[Received]:
     """Record events, and index executions of which they tell.
 
     All of them are checked before any is recorded, so that a bad one changes nothing.
@@ -41,6 +43,7 @@ async def post(app: definitions.Application, index: indexing.Indexer, given: Any
     running = app.engine
     now = moments.text(running.db.now())
     batch = [read(item, running.tenant, now, f"events[{index}]") for index, item in enumerate(items)]
+    await app.note(actor, "events.post", events=len(batch))
     observed = [commands.Observe(event["source"], event["id"], codec.encode(event)) for event in batch]
     outcomes = await asyncio.gather(*[running.execute(command) for command in observed])
     # One that was recorded before is indexed again, in case that whoever recorded it did not get that far.
@@ -57,11 +60,8 @@ def _received(event: dict[str, Any], outcome: Any, reasons: Mapping[str, str]) -
 
 
 def read(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
-    """An event in the shape that patterns see, whatever shape it came in."""
-    event = documents.as_object(given, field)
-    if len(codec.encode(event)) > LONGEST_EVENT:
-        raise errors.InvalidInput(f"{field} is longer than {LONGEST_EVENT // 1024} KiB", field=field)
-    made = _from_cloud_event(event, field) if "specversion" in event else _from_event_bridge(event, field)
+    """An event of somebody else in the shape that patterns see."""
+    made = shape(given, tenant, now, field)
     if made["source"] == rulebook.SOURCE:
         raise errors.InvalidInput(
             f"{field}.source {rulebook.SOURCE!r} is that of the engine's own events: use another",
@@ -69,6 +69,15 @@ def read(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
         )
     if executions.is_status_change(made):
         executions.read_event(made, at=field)
+    return made
+
+
+def shape(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
+    """An event in the shape that patterns see, whatever shape it came in, and whoever speaks."""
+    event = documents.as_object(given, field)
+    if len(codec.encode(event)) > LONGEST_EVENT:
+        raise errors.InvalidInput(f"{field} is longer than {LONGEST_EVENT // 1024} KiB", field=field)
+    made = _from_cloud_event(event, field) if "specversion" in event else _from_event_bridge(event, field)
     return {"version": "0", "time": now} | made | {"account": tenant}
 
 

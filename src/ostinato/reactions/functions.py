@@ -11,21 +11,16 @@ from typing import Any, cast
 
 import msgspec
 
-from ostinato import errors, expressions, functions, outgoing, secrets, threads, tracing
+from ostinato import errors, expressions, outgoing, secrets, threads, tracing
 from ostinato.context import Context
 from ostinato.core import codec, commands, executions, graph, moments, rulebook
 from ostinato.core.commands import gating, reacting
-from ostinato.core.retry import Retry
 from ostinato.engine import engine
 from ostinato.gates import aggregate, definition, instance, records
-from ostinato.reactions import gates, rules
+from ostinato.reactions import callouts, gates, rules
 
 DEEPEST = 16
 """So many rules and gates may follow from one another; more are taken for a circle."""
-RETRY = Retry(max_attempts=8, base_delay=1.0, multiplier=3.0, max_delay=600.0, jitter=0.2)
-TIMEOUT = 60.0
-
-
 HOPELESS = (errors.JobNotFound, errors.JobEnded, errors.GateClosed, errors.IdempotencyConflict)
 """What will be no different however often it is tried."""
 
@@ -173,10 +168,7 @@ class OwnFunctions:
         return {"jobId": filled["jobId"], "woken": await self.engine.execute(command)}
 
     async def _call(self, ctx: Context, template: Any, filled: Any, data: Mapping[str, Any]) -> Any:
-        if not self.engine.options.webhooks:
-            raise errors.TerminalError(
-                "webhooks are off here: start this process with EngineOptions(webhooks=True), or --webhooks"
-            )
+        callouts.check_allowed(self.engine)
         body = codec.encode(filled.get("body", data), "the body of the call", self.engine.max_payload_bytes)
         # Only the rule or gate itself may ask for secrets, and not what it was told by others.
         asked = template.get("headers", {})
@@ -185,22 +177,13 @@ class OwnFunctions:
             filled["url"],
             body,
             headers={
-                name: await self._secret(value) if asked[name] == value else value
+                name: await callouts.secret(self.engine, value) if asked[name] == value else value
                 for name, value in filled.get("headers", {}).items()
             },
-            secret=None if secret is None else await self._secret(secret),
+            secret=None if secret is None else await callouts.secret(self.engine, secret),
             idempotency_key=ctx.idempotency_key,
         )
         return {"status": answer.status}
-
-    async def _secret(self, value: str) -> str:
-        """A secret of the tenant: `secret://NAME` stands for the one that is called `TENANT.NAME` here."""
-        if not value.startswith(secrets.PREFIX):
-            return value
-        name = value.removeprefix(secrets.PREFIX)
-        source = self.engine.secret_source
-        reference = f"{secrets.PREFIX}{self.engine.tenant}.{name}"
-        return await secrets.resolve(reference, source, secrets.Redactor())
 
     async def _index(self, filled: Any) -> Any:
         """A rule that writes to the index has chosen: no tags are asked for."""
@@ -210,15 +193,9 @@ class OwnFunctions:
         return {"executionArn": reported.execution.execution_arn}
 
 
-def make(running: engine.Engine) -> dict[str, functions.Function]:
-    """The functions for one engine."""
-    own = OwnFunctions(running, outgoing.Caller(outgoing.CallOptions(allow=running.options.webhook_networks)))
-    code = {
-        instance.OPEN: own.open,
-        instance.DEADLINE: own.deadline,
-        reacting.FIRE: own.fire,
-    }
-    return {name: functions.Function(name, run, retry=RETRY, timeout=TIMEOUT) for name, run in code.items()}
+def named(own: OwnFunctions) -> dict[str, Any]:
+    """By the names of the functions."""
+    return {instance.OPEN: own.open, instance.DEADLINE: own.deadline, reacting.FIRE: own.fire}
 
 
 def _evaluate(expression: str, data: Any) -> Any:

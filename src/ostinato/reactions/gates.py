@@ -42,6 +42,7 @@ class Gates:
         return [found.name for found in await self.shelf.all()]
 
     def gate(self, name: str) -> Gate:
+        targets.check_name(name, "name")
         return Gate(self._app, self.shelf, name)
 
 
@@ -104,27 +105,26 @@ class Gate:
         self, key: str, members: Sequence[Any], *, correlation_id: str | None = None, actor: str | None = None
     ) -> commands.Frozen:
         """Say who is expected for a key, where that is only known at run time. With nobody, the gate opens at once."""
+        targets.check_key(key, "key")
+        await self._app.note(actor, "gates.freeze", f"{self.name}/{key}", members=len(members))
         gate, version = await self._shelf.get(self.name)
         frozen = definition.freeze(gate, list(members))
-        targets.check_key(key, "key")
         create = instance.submission(
             frozen, version, key, _new_id(), frozen=True, correlation_id=correlation_id, actor=actor
         )
-        answer = await self._engine.execute(commands.Freeze(self.name, key, list(frozen.expected), create))
-        await self._app.note(actor, "gates.freeze", f"{self.name}/{key}", members=len(frozen.expected))
-        return answer
+        return await self._engine.execute(commands.Freeze(self.name, key, list(frozen.expected), create))
 
     async def open(self, key: str, *, reason: str, actor: str) -> list[str]:
         """Open the gate without those who are missing; the answer is who they are."""
-        missing = await self._engine.execute(commands.OpenGate(self.name, key, actor, reason))
-        await self._app.note(actor, "gates.open", f"{self.name}/{key}", reason=reason, missing=missing)
-        return missing
+        targets.check_key(key, "key")
+        await self._app.note(actor, "gates.open", f"{self.name}/{key}", reason=reason)
+        return await self._engine.execute(commands.OpenGate(self.name, key, actor, reason))
 
     async def reset(self, key: str, *, reason: str | None = None, actor: str | None = None) -> str:
         """Forget what was reported: the next report begins anew. The answer is the job that stays behind."""
-        job_id = await self._engine.execute(commands.ResetGate(self.name, key, actor, reason))
-        await self._app.note(actor, "gates.reset", f"{self.name}/{key}", reason=reason, jobId=job_id)
-        return job_id
+        targets.check_key(key, "key")
+        await self._app.note(actor, "gates.reset", f"{self.name}/{key}", reason=reason)
+        return await self._engine.execute(commands.ResetGate(self.name, key, actor, reason))
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -133,8 +133,13 @@ class Gate:
         await self._shelf.get(self.name)
         return await self._store.gate_keys(self._tenant, self.name, before=before, most=most)
 
+    async def counts(self, job_id: str) -> gate_keys.Counts:
+        """How many members count as arrived in the job of a key, and how many are expected. It is quick to ask."""
+        return await self._store.gate_counts(self._tenant, job_id)
+
     async def status(self, key: str) -> status.Status:
         """Who has come, who is missing and since when, when it opened and by whom, and what that triggered."""
+        targets.check_key(key, "key")
         job_id = await self._store.gate_job(self._tenant, self.name, key)
         job = await self._store.job(self._tenant, job_id)
         tasks = {task.task_id: task for task in await self._tasks(job_id)}
@@ -238,6 +243,11 @@ class Gate:
 
 def _new_id() -> str:
     return str(uuid_utils.uuid7())
+
+
+def state_of(found: gate_keys.GateKey) -> status.State:
+    """How a gate stands for a key that was listed."""
+    return "open" if found.opened else _state(found.state)
 
 
 def _state(job_state: str) -> status.State:

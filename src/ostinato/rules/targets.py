@@ -210,7 +210,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 def _check_shape(given: Any, kind: type[msgspec.Struct], field: str) -> dict[str, Any]:
     """Check names, and the types of the values that are known before the target fires; those of tasks come after."""
     document = documents.check_names(given, kind, field)
-    for part in msgspec.structs.fields(kind):
+    for part in documents.fields_of(kind):
         name = part.encode_name
         if name in document and name != "tasks" and not templates.has_expressions(document[name]):
             documents.check_type(document[name], part.type, f"{field}.{name}")

@@ -102,6 +102,14 @@ class Definitions:
 
         return await self.db.read(script, snapshot=False)
 
+    async def definitions_stamp(self, tenant: str) -> int:
+        """Another number whenever a definition of the tenant was changed, by whomever."""
+
+        def script() -> database.Script[int]:
+            return (yield fetch("definitions_stamp", tenant=tenant))[0][0] or 0
+
+        return await self.db.read(script, snapshot=False)
+
     async def definitions(self, tenant: str, kind: str) -> list[Definition]:
         def script() -> database.Script[list[Definition]]:
             return [Definition(*row) for row in (yield fetch("list_definitions", tenant=tenant, kind=kind))]

@@ -12,6 +12,13 @@ LAST_KEY = "\U0010ffff"
 """After every key."""
 
 
+class Counts(NamedTuple):
+    """How many members a key has, and how many of them count as arrived."""
+
+    expected: int
+    arrived: int
+
+
 class GateKey(NamedTuple):
     """A key of a gate, and how its job stands. `completed` and `total` count its own tasks beside the members."""
 
@@ -22,6 +29,11 @@ class GateKey(NamedTuple):
     finished_at: int | None
     total: int
     completed: int
+    expected: int
+    """Members."""
+    arrived: int
+    """Members that count as arrived."""
+    opened: bool
 
 
 class OutsideEvent(NamedTuple):
@@ -52,7 +64,18 @@ class Gates:
             found = yield fetch(
                 "list_gate_keys", tenant=tenant, gate=gate, before=LAST_KEY if before is None else before, most=most
             )
-            return [GateKey(*row) for row in found]
+            return [GateKey(*row[:-1], opened=bool(row[-1])) for row in found]
+
+        return await self.db.read(script, snapshot=False)
+
+    async def gate_counts(self, tenant: str, job_id: str) -> Counts:
+        """From the counters of the job, without looking at its members."""
+
+        def script() -> database.Script[Counts]:
+            found = yield fetch("count_gate_members", tenant=tenant, job_id=job_id)
+            if not found:
+                raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
+            return Counts(*found[0])
 
         return await self.db.read(script, snapshot=False)
 

@@ -13,7 +13,7 @@ from graphql import GraphQLError, GraphQLObjectType, GraphQLSchema
 
 from ostinato import errors
 from ostinato.api import graphql, problems
-from ostinato.api.graphql import permissions, resolvers
+from ostinato.api.graphql import permissions, reacting, resolvers
 
 Resolver = Callable[..., Any]
 
@@ -24,7 +24,7 @@ def text() -> str:
 
 @functools.cache
 def build() -> GraphQLSchema:
-    made = make_executable_schema(text(), *resolvers.ALL)
+    made = make_executable_schema(text(), *resolvers.ALL, *reacting.ALL)
     _read_by_attribute(made)
     for kind, needed in permissions.NEEDED.items():
         fields = cast("GraphQLObjectType", made.type_map[kind]).fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ostinato import views
-from ostinato.api import models, routing
+from ostinato.api import models, reacting, routing
 from ostinato.api.calls import Job, Principal, TaskId
 from ostinato.core import scopes, why
 
@@ -33,3 +33,18 @@ async def retry_task(job: Job, principal: Principal, task_id: TaskId, body: mode
 async def skip_task(job: Job, principal: Principal, task_id: TaskId, body: models.Reason) -> models.Standing:
     """Go on without a task."""
     return models.Standing(await job.skip_task(task_id, body.reason, actor=principal.actor))
+
+
+@routes("POST", "/v1/jobs/{jobId}/tasks/{taskId}/complete", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="tasks")
+async def complete_task(
+    job: Job, principal: Principal, task_id: TaskId, body: reacting.CompleteTask
+) -> models.Standing:
+    """Give an external task its result. A second time changes nothing."""
+    return models.Standing(await job.complete_task(task_id, body.output, actor=principal.actor))
+
+
+@routes("POST", "/v1/jobs/{jobId}/tasks/{taskId}/fail", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="tasks")
+async def fail_task(job: Job, principal: Principal, task_id: TaskId, body: reacting.FailTask) -> models.Standing:
+    """Say that an external task has failed, for good."""
+    made = await job.fail_task(task_id, body.message, error_type=body.error_type, actor=principal.actor)
+    return models.Standing(made)

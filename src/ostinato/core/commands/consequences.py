@@ -76,7 +76,7 @@ def stand_on(book: ledger.Ledger, task: rows.Task, dependencies: Sequence[rows.T
 
     Without `tell`, its dependants have counted it before, and are not told again."""
     for dependency in dependencies:
-        outcome = outcome_of(dependency)
+        outcome = outcome_of(dependency, task.policy)
         if outcome == "ok" or (outcome == "failed" and task.policy == "run"):
             task.open_dependencies -= 1
         elif outcome == "failed" and task.policy == "skip" and task.state == states.BLOCKED:
@@ -87,9 +87,11 @@ def stand_on(book: ledger.Ledger, task: rows.Task, dependencies: Sequence[rows.T
                 book.fail_dependants(task)
 
 
-def outcome_of(task: rows.Task) -> str:
-    """How a task looks to those that depend on it: `ok`, `failed` or still `open`."""
-    if task.state == states.COMPLETED or (task.state == states.FAILED and task.optional):
+def outcome_of(task: rows.Task, policy: str = "block") -> str:
+    """How a task looks to one that depends on it, with that policy: `ok`, `failed` or still `open`.
+
+    That an optional task failed is nobody's concern, but for those who said that they are to be skipped then."""
+    if task.state == states.COMPLETED or (task.state == states.FAILED and task.optional and policy != "skip"):
         return "ok"
     if task.state == states.SKIPPED:
         return "failed" if task.skipped_by_dependency else "ok"
@@ -147,11 +149,9 @@ def fail_for_good(book: ledger.Ledger, task: rows.Task, failure: rows.Failure) -
     task.error = encode_failure(failure)
     data = event_data(error=failure, attempts=task.attempt)
     book.move(task, states.FAILED, events.TASK_FAILED, data)
-    if task.optional:
-        book.satisfy_dependants(task)
-    else:
+    if not task.optional:
         book.detect_failure(job, task)
-        book.fail_dependants(task)
+    book.fail_dependants(task)
     book.settle(job)
 
 
@@ -211,7 +211,8 @@ def stand_again(book: ledger.Ledger, task: rows.Task, rerun: frozenset[rows.Task
         book.tasks[(task.job_id, d)] for d in book.dependencies.get(task.key, ()) if (task.job_id, d) not in rerun
     ]
     was_open = outcome_of(task) == "open"
-    satisfied = sum(outcome_of(d) == "ok" or (outcome_of(d) == "failed" and task.policy == "run") for d in settled)
+    outcomes = [outcome_of(dependency, task.policy) for dependency in settled]
+    satisfied = sum(outcome == "ok" or (outcome == "failed" and task.policy == "run") for outcome in outcomes)
     task.finished_at = None
     if satisfied == task.dependencies:
         task.open_dependencies = 0

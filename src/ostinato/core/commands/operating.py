@@ -149,7 +149,7 @@ class Resume(msgspec.Struct, gc=False):
         if job.state == states.COMPLETED:
             raise errors.NotPossible(f"job {job.job_id!r} is completed: there is nothing to resume", jobId=job.job_id)
         tasks = book.tasks_of(job.job_id)
-        again = [t for t in tasks if t.state == states.CANCELLED or (t.state == states.FAILED and not t.optional)]
+        again = [t for t in tasks if t.state == states.CANCELLED or (t.state == states.FAILED and _matters(book, t))]
         unknown = set(self.inputs) - {t.task_id for t in again}
         if unknown:
             raise errors.NotPossible(
@@ -176,6 +176,12 @@ class Resume(msgspec.Struct, gc=False):
         if self.deadline is not None:
             job.deadline_at = book.now + int(self.deadline * 1e6)
             book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
+
+
+def _matters(book: ledger.Ledger, failed: rows.Task) -> bool:
+    """That an optional task failed does not, unless others were skipped for it."""
+    dependants = [book.tasks[(failed.job_id, task_id)] for task_id in book.dependants.get(failed.key, ())]
+    return not failed.optional or any(d.state == states.SKIPPED and d.skipped_by_dependency for d in dependants)
 
 
 class ResumePlan(msgspec.Struct, frozen=True, rename="camel"):

@@ -7,6 +7,10 @@ WHERE d.tenant = :tenant AND d.kind = :kind AND d.document IS NOT NULL AND d.ver
     SELECT max(x.version) FROM definition x WHERE x.tenant = d.tenant AND x.kind = d.kind AND x.name = d.name)
 ORDER BY d.name;
 
+-- name: definitions_stamp
+-- When anything was last changed.
+SELECT max(created_at) FROM definition WHERE tenant = :tenant;
+
 -- name: read_definition
 -- One definition as it is now, or as it was taken away.
 SELECT name, version, document, created_at, created_by FROM definition

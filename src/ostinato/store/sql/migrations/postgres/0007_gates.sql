@@ -37,6 +37,7 @@ CREATE TABLE definition (
     created_by text COLLATE "C",
     PRIMARY KEY (tenant, kind, name, version)
 );
+CREATE INDEX definition_created ON definition (tenant, created_at);
 
 -- Events of others, each once.
 CREATE TABLE outside_event (

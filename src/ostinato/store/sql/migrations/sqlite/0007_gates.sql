@@ -67,6 +67,7 @@ CREATE TABLE definition (
     created_by TEXT,
     PRIMARY KEY (tenant, kind, name, version)
 ) WITHOUT ROWID;
+CREATE INDEX definition_created ON definition (tenant, created_at);
 
 -- Events of others, each once.
 CREATE TABLE outside_event (

@@ -1,0 +1,147 @@
+"""Playbooks in use: agents, graphs and playbooks saved in versions, planned, and started for data or a question."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+import uuid_utils
+
+from ostinato import errors
+from ostinato.agents import schema
+from ostinato.core import codec, commands, documents, graph
+from ostinato.playbooks import definition, job, plan
+from ostinato.reactions import definitions
+
+Type = Literal["ingestion", "query"]
+
+
+class Started(msgspec.Struct, frozen=True, rename="camel"):
+    """`created` is False when the idempotency key found the job of before."""
+
+    job_id: str
+    playbook: str
+    version: int
+    created: bool
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """Definitions that belong together, and which versions of them."""
+
+    playbook: definition.Playbook
+    edges: definition.Graph | None
+    agents: dict[str, definition.Agent]
+    versions: job.Versions
+
+    @property
+    def plan(self) -> plan.Plan:
+        return plan.plan(self.playbook, self.edges, self.agents)
+
+
+class Playbooks:
+    """The playbooks of a tenant: `app.playbooks`."""
+
+    def __init__(self, app: definitions.Application) -> None:
+        self._app = app
+        self.agents = definitions.Shelf(app, "agent", _read_agent, definition.expressions)
+        self.graphs = definitions.Shelf(app, "graph", definition.read_graph, definition.expressions)
+        self.shelf = definitions.Shelf(app, "playbook", definition.read_playbook, definition.expressions)
+
+    async def define(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
+        """Save a playbook; the answer is its version. Jobs that have begun keep the version of then."""
+        return (await self.shelf.save(document, actor=actor, expected=expected)).version
+
+    async def define_agent(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
+        return (await self.agents.save(document, actor=actor, expected=expected)).version
+
+    async def define_graph(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
+        return (await self.graphs.save(document, actor=actor, expected=expected)).version
+
+    async def plan(self, name: str) -> plan.Plan:
+        """Levels, critical path and warnings, as everything is defined now. Nothing runs."""
+        return (await self.configuration(name)).plan
+
+    async def start(
+        self,
+        type: Type,
+        domain_id: str,
+        data: Any,
+        *,
+        playbook: str | None = None,
+        idempotency_key: str | None = None,
+        correlation_id: str | None = None,
+        actor: str | None = None,
+    ) -> Started:
+        """Start the playbook of a domain. Durable when this returns; what comes of it is in the job."""
+        if correlation_id is not None:
+            graph.check_id(correlation_id, "correlationId")
+        name, version, chosen = await self._playbook_of(type, domain_id, playbook)
+        running = self._app.engine
+        text = codec.encode(data, "data", running.max_payload_bytes).decode()
+        given = codec.encode_own({"playbook": name, "version": version, "raw_data": text})
+        tasks = job.first_tasks(chosen.stages)
+        spec = graph.JobSpec(
+            tasks,
+            name=f"{job.JOB}{name}",
+            correlation_id=correlation_id,
+            idempotency_key=idempotency_key,
+            tags={"playbook": name, "domain": domain_id, "type": type},
+            deadline=chosen.deadline,
+            max_concurrency=chosen.max_concurrency,
+        )
+        command = commands.Submit(str(uuid_utils.uuid7()), spec, [given] * len(tasks), actor)
+        answer: commands.Submitted = await running.execute(command)
+        if answer.created:
+            await self._app.note(actor, "playbooks.start", answer.job_id, playbook=name, type=type)
+        return Started(answer.job_id, name, version, answer.created)
+
+    async def configuration(self, name: str, version: int | None = None, pins: job.Pins | None = None) -> Configuration:
+        """A playbook with its graph and agents as they are now, or as a job has pinned them."""
+        playbook, playbook_version = await self.shelf.get(name, version)
+        edges, edges_version = None, None
+        if playbook.graph is not None:
+            edges, edges_version = await self.graphs.get(playbook.graph, None if pins is None else pins.graph_version)
+        pinned: dict[str, int | None] = dict.fromkeys(playbook.agents)
+        if playbook.synthesis.agent is not None:
+            pinned[playbook.synthesis.agent] = None if pins is None else pins.synthesizer_version
+        if pins is not None:
+            pinned |= {agent: member.version for agent, member in pins.agents.items()}
+        agents: dict[str, definition.Agent] = {}
+        versions: dict[str, int] = {}
+        for agent, wanted in pinned.items():
+            try:
+                agents[agent], versions[agent] = await self.agents.get(agent, wanted)
+            except errors.DefinitionNotFound:
+                continue  # the plan names it, and where
+        return Configuration(playbook, edges, agents, job.Versions(playbook_version, versions, edges_version))
+
+    async def _playbook_of(self, type: Type, domain_id: str, name: str | None) -> tuple[str, int, definition.Playbook]:
+        documents.check_text(domain_id, "domain_id", 128)
+        if name is not None:
+            playbook, version = await self.shelf.get(name)
+            if (playbook.type, playbook.domain) != (type, domain_id):
+                raise errors.InvalidInput(
+                    f"playbook {name!r} is for {playbook.type} in {playbook.domain!r}", field="playbook"
+                )
+            return name, version, playbook
+        found = [entry for entry in await self.shelf.everything() if _is_for(entry.value, type, domain_id)]
+        if not found:
+            raise errors.DefinitionNotFound(
+                f"there is no playbook for {type} in domain {domain_id!r}: define one", field="domain_id"
+            )
+        if len(found) > 1:
+            names = ", ".join(repr(entry.value.name) for entry in found)
+            raise errors.InvalidInput(
+                f"{len(found)} playbooks are for {type} in {domain_id!r} ({names}): say which one", field="playbook"
+            )
+        return found[0].value.name, found[0].version, found[0].value
+
+
+def _is_for(playbook: definition.Playbook, type: Type, domain_id: str) -> bool:
+    return playbook.type == type and playbook.domain == domain_id
+
+
+def _read_agent(document: Any) -> definition.Agent:
+    agent = definition.read_agent(document)
+    schema.check(agent.output_schema, "outputSchema")
+    return agent

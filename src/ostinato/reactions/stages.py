@@ -1,0 +1,158 @@
+"""The stages of a playbook, as functions of the engine: load, plan, put the answers together, judge and save them.
+
+Each may run more than once, and does the same once: what it read is pinned by versions, what it enters is a step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ostinato import embedding, expressions, results, threads
+from ostinato.agents import schema
+from ostinato.context import Context
+from ostinato.core import codec, commands, rows
+from ostinato.engine import engine
+from ostinato.playbooks import aggregation, job, synthesis, validation
+from ostinato.reactions import agents, definitions, playbooks
+
+PLANNED = "plan"
+
+
+class Stages:
+    def __init__(self, app: definitions.Application, callers: agents.Agents, embedder: embedding.Embedder) -> None:
+        self._playbooks = playbooks.Playbooks(app)
+        self._app = app
+        self._callers = callers
+        self._results = results.Results(lambda: app.engine, embedder)
+
+    async def load(self, ctx: Context, playbook: str, version: int, raw_data: str) -> dict[str, Any]:
+        """Which versions of its agents the job works with."""
+        found = await self._playbooks.configuration(playbook, version)
+        return {"agents": dict(found.versions.agents)}
+
+    async def load_graph(self, ctx: Context, playbook: str, version: int, raw_data: str) -> dict[str, Any]:
+        found = await self._playbooks.configuration(playbook, version)
+        return {"graph": found.versions.graph}
+
+    async def plan(self, ctx: Context, playbook: str, version: int, raw_data: str) -> dict[str, Any]:
+        """Enter a task for each agent and for each stage after them."""
+        loaded = await ctx.dependency_outputs.load()
+        versions = job.Versions(version, loaded[job.LOAD]["agents"], loaded[job.LOAD_GRAPH]["graph"])
+        found = await self._pinned(playbook, versions)
+        made = found.plan
+        if PLANNED not in await self._engine.read_steps(ctx.lease):
+            entries = job.entries(found.playbook, found.edges, made, found.agents, versions, codec.decode(raw_data))
+            await self._engine.execute(commands.AddTasks(ctx.job_id, entries.tasks, entries.inputs, ctx.lease, PLANNED))
+        return {"levels": made.levels, "criticalPath": made.critical_path, "warnings": made.warnings}
+
+    async def aggregate(self, ctx: Context, **given: Any) -> Any:
+        """What became of all agents."""
+        found = await self._configuration(given)
+        outcomes = {task.task_id: await self._outcome(task) for task in await self._tasks(ctx.job_id)}
+        return msgspec.to_builtins(aggregation.aggregate(found.plan, found.agents, outcomes))
+
+    async def validate(self, ctx: Context, **given: Any) -> Any:
+        """Whether they answered what their schemas say."""
+        found = await self._configuration(given)
+        answers = await _aggregate(ctx)
+        return msgspec.to_builtins(await threads.run(lambda: validation.validate(answers, found.agents, _violations)))
+
+    async def synthesize(self, ctx: Context, **given: Any) -> Any:
+        """One answer of all that are valid."""
+        found = await self._configuration(given)
+        outputs = await ctx.dependency_outputs.load()
+        report = msgspec.convert(outputs[job.VALIDATE], validation.Report)
+        answers = validation.marked(await _aggregate(ctx), report)
+        synthesizer = found.playbook.synthesis.agent
+        if synthesizer is None:
+            made = await threads.run(lambda: synthesis.synthesize(found.playbook, answers, evaluate=_evaluate))
+            return msgspec.to_builtins(made)
+        question = synthesis.question(
+            synthesizer,
+            answers,
+            job.given(given).raw_data,
+            tenant_id=ctx.tenant,
+            domain_id=found.playbook.domain,
+        )
+        answer = await self._callers.ask(ctx, found.agents[synthesizer], msgspec.to_builtins(question))
+        return msgspec.to_builtins(synthesis.result(answers, answer.output))
+
+    async def save(self, ctx: Context, **given: Any) -> dict[str, Any]:
+        """Keep the answer, to be found by its words, its meaning and its fields."""
+        found = await self._configuration(given)
+        said = job.given(given)
+        answer = (await ctx.dependency_outputs.load())[job.SYNTHESIZE]
+        about = {
+            "raw_data": said.raw_data,
+            "synthesized": answer["synthesized"],
+            "job_id": ctx.job_id,
+            "tenant_id": ctx.tenant,
+            "domain_id": found.playbook.domain,
+        }
+        wanted = {"text": found.playbook.save.text, "fields": found.playbook.save.fields}
+        filled = await threads.run(lambda: expressions.render(wanted, about, "save"))
+        saved = await self._results.save(
+            ctx.job_id, answer, domain=found.playbook.domain, kind=found.playbook.type, **filled
+        )
+        return {"incident_id": saved.result_id, "status": "saved"}
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    async def _configuration(self, given: dict[str, Any]) -> playbooks.Configuration:
+        pins = job.given(given).pins
+        return await self._playbooks.configuration(pins.playbook, pins.version, pins)
+
+    async def _pinned(self, playbook: str, versions: job.Versions) -> playbooks.Configuration:
+        members = {name: job.Member(version) for name, version in versions.agents.items()}
+        pins = job.Pins(playbook, versions.playbook, "query", "", members, graph_version=versions.graph)
+        return await self._playbooks.configuration(playbook, versions.playbook, pins)
+
+    async def _tasks(self, job_id: str) -> list[rows.Task]:
+        found: list[rows.Task] = []
+        store, tenant = self._engine.store, self._engine.tenant
+        while page := await store.tasks(tenant, job_id, after=found[-1].position if found else -1):
+            found += page
+        return found
+
+    async def _outcome(self, task: rows.Task) -> aggregation.Outcome:
+        output = None
+        if task.output is not None:
+            stored = await self._engine.store.payload(self._engine.tenant, task.job_id, task.output)
+            output = codec.decode(stored)
+        failure = None if task.error is None else msgspec.convert(codec.decode(task.error), rows.Failure)
+        return aggregation.Outcome(task.state, task.attempt - task.attempt_base, output, failure)
+
+    @property
+    def _engine(self) -> engine.Engine:
+        return self._app.engine
+
+
+async def _aggregate(ctx: Context) -> aggregation.Aggregate:
+    outputs = await ctx.dependency_outputs.load()
+    return msgspec.convert(outputs[job.AGGREGATE], aggregation.Aggregate)
+
+
+def _violations(given: Any, value: Any) -> list[tuple[str, str]]:
+    return [(violation.path, violation.message) for violation in schema.validate(given, value)]
+
+
+def _evaluate(expression: str, data: Any) -> Any:
+    return expressions.compile(expression, "synthesis.expression").evaluate(data)
+
+
+def named(stages: Stages) -> dict[str, Any]:
+    """By the names of the functions."""
+    return {
+        f"{job.STAGE}{name.removeprefix('$')}": code
+        for name, code in {
+            job.LOAD: stages.load,
+            job.LOAD_GRAPH: stages.load_graph,
+            job.PLAN: stages.plan,
+            job.AGGREGATE: stages.aggregate,
+            job.VALIDATE: stages.validate,
+            job.SYNTHESIZE: stages.synthesize,
+            job.SAVE: stages.save,
+        }.items()
+    }

@@ -39,7 +39,7 @@ format: $(READY) ## sort imports, fix what can be fixed, format
 
 lock: ## resolve the dependencies anew (needs uv)
 	uv lock --default-index https://pypi.org/simple
-	uv export --quiet --frozen --no-hashes --no-emit-project --no-annotate --no-header --output-file constraints.txt
+	uv export --quiet --frozen --all-extras --no-hashes --no-emit-project --no-annotate --no-header --output-file constraints.txt
 
 clean: ## remove everything that make and the tools made
 	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache ostinato.db*

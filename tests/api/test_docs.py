@@ -33,6 +33,7 @@ async def ship():
         ("graphql", 7),
         ("streams", 4),
         ("executions", 5),
+        ("results", 3),
         ("gates", 10),
         ("rules", 4),
     ],

@@ -41,7 +41,7 @@ class ResultsWanted(TypedDict, total=False):
     """Filters on saved results; all that are given must match."""
 
     domain: str | None
-    fields: Mapping[str, Any] | None
+    fields: Mapping[str, Any] | tuple[tuple[str, str], ...] | None
     """Values of top-level fields. `3` and `"3"` are the same, and so are `true` and `"true"`."""
     since: datetime.datetime | None
     until: datetime.datetime | None
@@ -49,13 +49,14 @@ class ResultsWanted(TypedDict, total=False):
 
 
 def result_filter(**wanted: Unpack[ResultsWanted]) -> ResultFilter:
-    domain, fields = wanted.get("domain"), documents.as_object(wanted.get("fields") or {}, "fields")
+    domain, given = wanted.get("domain"), wanted.get("fields") or ()
+    fields = given if isinstance(given, tuple) else tuple(documents.as_object(given, "fields").items())
     if domain is not None:
         documents.check_text(domain, "domain", LONGEST_KEY)
     if len(fields) > MOST_ASKED:
         raise errors.InvalidInput(f"at most {MOST_ASKED} fields can be asked for at once", field="fields")
     asked: list[tuple[str, str]] = []
-    for key, value in fields.items():
+    for key, value in fields:
         text = _value(value)
         if text is None or not key:
             raise errors.InvalidInput(
@@ -68,23 +69,21 @@ def result_filter(**wanted: Unpack[ResultsWanted]) -> ResultFilter:
     until = filters.micros(wanted.get("until"), "until")
     return ResultFilter(
         domain=domain,
-        fields=tuple(asked),
+        fields=tuple(dict.fromkeys(asked)),
         since=0 if since is None else max(0, since),
         until=_END if until is None else max(0, min(until, _END)),
     )
 
 
-def read_fields(given: Iterable[str]) -> dict[str, str]:
-    """Fields as people write them: `key=value`, each key once."""
-    fields: dict[str, str] = {}
+def read_fields(given: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Fields as people write them: `key=value`."""
+    fields: list[tuple[str, str]] = []
     for text in given:
         key, separator, value = text.partition("=")
-        if not key or not separator or key in fields:
-            raise errors.InvalidInput(
-                f"a field is asked for as key=value, each key once, not {documents.short(text)}", field="field"
-            )
-        fields[key] = value
-    return fields
+        if not key or not separator:
+            raise errors.InvalidInput(f"a field is asked for as key=value, not {documents.short(text)}", field="field")
+        fields.append((key, value))
+    return tuple(fields)
 
 
 def fields_of(document: Any) -> dict[str, str]:

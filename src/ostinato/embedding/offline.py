@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,9 @@ def _embed(texts: list[str]) -> list[list[float]]:
 @functools.cache
 def _model() -> Any:
     try:
-        import wordllama  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+        wordllama: Any = importlib.import_module("wordllama")  # an extra, without types
     except ImportError:
         raise errors.EmbeddingFailed("wordllama is not installed: pip install 'ostinato[wordllama]'") from None
     # Its weights are in the package itself. Left alone it would look for them elsewhere, and then on the internet.
-    package = Path(str(wordllama.__file__)).parent  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    return wordllama.WordLlama.load(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        cache_dir=package, dim=DIMENSIONS, disable_download=True
-    )
+    package = Path(str(wordllama.__file__)).parent
+    return wordllama.WordLlama.load(cache_dir=package, dim=DIMENSIONS, disable_download=True)

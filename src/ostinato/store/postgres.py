@@ -243,11 +243,16 @@ class PostgresDatabase:
             standby = await connection.fetchval("SELECT pg_is_in_recovery()")
             schema = await self._version(connection)
             row_security = await _may_visit(connection)
+            vectors = await connection.fetchval(
+                "SELECT format_type(atttypid, NULL) FROM pg_attribute "
+                "WHERE attrelid = to_regclass('result_vector') AND attname = 'embedding'"
+            )
         return {
             "database": "PostgreSQL",
             "version": values.pop("server_version"),
             "schema": schema,
             "row_security": "on" if row_security else "off",
+            "vector_search": "SQL (install pgvector for more speed)" if vectors == "real[]" else "pgvector",
             "durable": values["fsync"] == "on" and values["synchronous_commit"] != "off" and not standby,
             "clock_ahead_seconds": round((time.time_ns() // 1000 - self.now()) / 1e6, 3),
         } | values

@@ -242,6 +242,7 @@ def _search(
         "from_at": wanted.since,
         "until_at": wanted.until,
         "fields": list(wanted.fields),
+        "many": len(wanted.fields),
         "most": depth,
     }
     lists: dict[str, list[int]] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import functools
+import importlib
 import math
 import operator
 from typing import Any
@@ -40,10 +41,10 @@ def _extension() -> str | None:
     import apsw
 
     try:
-        import sqlite_vec  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+        sqlite_vec: Any = importlib.import_module("sqlite_vec")  # an extra, without types
     except ImportError:
         return None
-    path = str(sqlite_vec.loadable_path())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    path = str(sqlite_vec.loadable_path())
     trial: Connection = apsw.Connection(":memory:")
     try:
         trial.enable_load_extension(True)

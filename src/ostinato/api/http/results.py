@@ -14,7 +14,7 @@ from ostinato.core import result_filters, scopes
 
 routes = routing.Routes()
 
-Field = Annotated[str, Query(max_length=400, pattern=r"^[^\x00=]+=[^\x00]*$")]
+Field = Annotated[str, Query(pattern=r"^[^\x00=]{1,128}=[^\x00]{0,256}$")]
 ResultId = Annotated[str, Path(alias="resultId", pattern=models.ID_PATTERN, description="The id of the result.")]
 
 

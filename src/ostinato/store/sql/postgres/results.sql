@@ -85,13 +85,14 @@ FROM (
         WHERE x.tenant = :tenant AND x.model = :model
             AND (:domain::text IS NULL OR x.domain = :domain)
             AND x.created_at >= :from_at AND x.created_at < :until_at
-            AND NOT EXISTS (
-                SELECT 1 FROM unnest(:fields.0::text[], :fields.1::text[]) AS k (key, value)
-                WHERE NOT EXISTS (
-                    SELECT 1 FROM result_field f
-                    WHERE f.tenant = x.tenant AND f.number = x.number AND f.key = k.key AND f.value = k.value
-                    LIMIT 1 OFFSET 0)
-                LIMIT 1 OFFSET 0)
+            AND (:many::int8 = 0 OR x.number IN (
+                SELECT h.number
+                FROM unnest(:fields.0::text[], :fields.1::text[]) AS k (key, value)
+                CROSS JOIN LATERAL (
+                    SELECT f.number FROM result_field f
+                    WHERE f.tenant = :tenant AND f.key = k.key AND f.value = k.value OFFSET 0
+                ) h
+                GROUP BY h.number HAVING count(*) = :many::int8))
         ORDER BY x.number DESC
         LIMIT :compared
     ) v

@@ -65,11 +65,11 @@ FROM (
         AND r.tenant = :tenant
         AND (:domain IS NULL OR r.domain = :domain)
         AND r.created_at >= :from_at AND r.created_at < :until_at
-        AND NOT EXISTS (
-            SELECT 1 FROM json_each(:fields) k
-            WHERE NOT EXISTS (
-                SELECT 1 FROM result_field x
-                WHERE x.tenant = r.tenant AND x.number = r.number AND x.key = k.value ->> 0 AND x.value = k.value ->> 1))
+        AND (:many = 0 OR r.number IN (
+            SELECT x.number
+            FROM json_each(:fields) k
+            CROSS JOIN result_field x ON x.tenant = :tenant AND x.key = k.value ->> 0 AND x.value = k.value ->> 1
+            GROUP BY x.number HAVING count(*) = :many))
     ORDER BY result_words.rowid DESC
     LIMIT :ranked
 ) m
@@ -85,11 +85,11 @@ FROM (
     WHERE v.tenant = :tenant AND v.model = :model
         AND (:domain IS NULL OR v.domain = :domain)
         AND v.created_at >= :from_at AND v.created_at < :until_at
-        AND NOT EXISTS (
-            SELECT 1 FROM json_each(:fields) k
-            WHERE NOT EXISTS (
-                SELECT 1 FROM result_field x
-                WHERE x.tenant = v.tenant AND x.number = v.number AND x.key = k.value ->> 0 AND x.value = k.value ->> 1))
+        AND (:many = 0 OR v.number IN (
+            SELECT x.number
+            FROM json_each(:fields) k
+            CROSS JOIN result_field x ON x.tenant = :tenant AND x.key = k.value ->> 0 AND x.value = k.value ->> 1
+            GROUP BY x.number HAVING count(*) = :many))
     ORDER BY v.number DESC
     LIMIT :compared
 ) m

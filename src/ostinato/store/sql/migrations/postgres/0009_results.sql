@@ -39,7 +39,7 @@ CREATE TABLE result_words (
     words tsvector NOT NULL,
     PRIMARY KEY (tenant, number)
 );
-CREATE INDEX result_words_words ON result_words USING gin (words);
+CREATE INDEX result_words_words ON result_words USING gin (words) WITH (fastupdate = off);
 
 CREATE TABLE result_vector (
     number bigint NOT NULL,
@@ -71,17 +71,23 @@ DO $create$ BEGIN EXECUTE format($made$
         )
         SELECT f.number, ts_rank(f.words, asked.any_word, 1)
         FROM asked CROSS JOIN LATERAL (
-            SELECT w.number, w.words FROM result_words w
-            WHERE w.words @@ (('''' || ostinato_tenant_word(of_tenant) || '''')::tsquery && asked.any_word)
-                AND w.tenant = of_tenant
+            SELECT w.number, w.words
+            FROM (
+                SELECT * FROM result_words
+                WHERE words @@ (('''' || ostinato_tenant_word(of_tenant) || '''')::tsquery && asked.any_word)
+                OFFSET 0  -- by the index of words, whatever other indexes seem to promise
+            ) w
+            WHERE w.tenant = of_tenant
                 AND (of_domain IS NULL OR w.domain = of_domain)
                 AND w.created_at >= from_at AND w.created_at < until_at
-                AND NOT EXISTS (
-                    SELECT 1 FROM unnest(keys, vals) AS k (key, value)
-                    WHERE NOT EXISTS (
-                        SELECT 1 FROM result_field x
-                        WHERE x.tenant = w.tenant AND x.number = w.number AND x.key = k.key AND x.value = k.value
-                        LIMIT 1 OFFSET 0))
+                AND (cardinality(keys) = 0 OR w.number IN (
+                    SELECT h.number
+                    FROM unnest(keys, vals) AS k (key, value)
+                    CROSS JOIN LATERAL (
+                        SELECT x.number FROM result_field x
+                        WHERE x.tenant = of_tenant AND x.key = k.key AND x.value = k.value OFFSET 0
+                    ) h
+                    GROUP BY h.number HAVING count(*) = cardinality(keys)))
             ORDER BY w.number DESC
             LIMIT most
         ) f

@@ -59,7 +59,7 @@ def test_a_whole_gate_is_read_and_written_back_alike() -> None:
     assert definition.read(msgspec.to_builtins(read)) == read
     assert list(definition.expressions(read)) == [
         ("aggregate.ids.expression", "$keys(members)"),
-        ("trigger[0].index.day", "key"),
+        ("trigger[0].signal.payload", "key"),
     ]
 
 

@@ -193,7 +193,7 @@ def test_what_is_wrong_is_named(sqlite_shell: Shell) -> None:
     rule = {
         "name": "on-order",
         "pattern": {"source": ["shop"]},
-        "targets": [{"index": {"executionArn": "x", "stateMachineArn": "m", "status": "RUNNING", "startDate": 1}}],
+        "targets": [{"signal": {"jobId": "j", "name": "s"}}],
     }
     shell.run("rules", "apply", "-", "--yes", stdin=json.dumps(rule))
     shell.run("gates", "arrive", "weekly", "week-1", "monday", "--status", "success")

@@ -173,3 +173,19 @@ class Shelf(Generic[T]):
     @property
     def _tenant(self) -> str:
         return self._app.engine.tenant
+
+
+class Kept(Generic[T]):
+    """Definitions of one kind as an application offers them."""
+
+    shelf: Shelf[T]
+
+    async def define(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
+        """Save a definition; the answer is its version. What has begun keeps the version of then."""
+        return (await self.shelf.save(document, actor=actor, expected=expected)).version
+
+    async def remove(self, name: str, *, actor: str | None = None) -> None:
+        await self.shelf.remove(name, actor=actor)
+
+    async def names(self) -> list[str]:
+        return [found.name for found in await self.shelf.all()]

@@ -24,22 +24,12 @@ MOST_LATE = 1000
 """Reports that came too late, or failed, of which is told."""
 
 
-class Gates:
+class Gates(definitions.Kept[definition.Gate]):
     """The gates of a tenant: `app.gates`."""
 
     def __init__(self, app: definitions.Application) -> None:
         self._app = app
         self.shelf = definitions.Shelf(app, KIND, definition.read, definition.expressions)
-
-    async def define(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
-        """Save a gate; the answer is its version. Keys that somebody has reported for keep the version of then."""
-        return (await self.shelf.save(document, actor=actor, expected=expected)).version
-
-    async def remove(self, name: str, *, actor: str | None = None) -> None:
-        await self.shelf.remove(name, actor=actor)
-
-    async def names(self) -> list[str]:
-        return [found.name for found in await self.shelf.all()]
 
     def gate(self, name: str) -> Gate:
         targets.check_name(name, "name")

@@ -12,22 +12,12 @@ from ostinato.rules import definition
 KIND = "rule"
 
 
-class Rules:
+class Rules(definitions.Kept[definition.Rule]):
     """The rules of a tenant: `app.rules`. Within a second every process goes by a change."""
 
     def __init__(self, app: definitions.Application) -> None:
         self._app = app
         self.shelf = definitions.Shelf(app, KIND, definition.read, definition.expressions)
-
-    async def define(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
-        """Save a rule; the answer is its version."""
-        return (await self.shelf.save(document, actor=actor, expected=expected)).version
-
-    async def remove(self, name: str, *, actor: str | None = None) -> None:
-        await self.shelf.remove(name, actor=actor)
-
-    async def names(self) -> list[str]:
-        return [found.name for found in await self.shelf.all()]
 
     async def matching(self, event: Mapping[str, Any]) -> list[str]:
         """Which rules an event, of others or of the engine itself, would concern. Nothing happens."""

@@ -33,7 +33,7 @@ async def opened(app: Ostinato, key: str, gate: str = "phase") -> Any:
     return await until(done, "the trigger")
 
 
-async def test_the_last_one_opens_it_once(url: str) -> None:
+async def test_e8_e9_the_last_one_opens_it_once(url: str) -> None:
     async with support.opened(url) as app:
         await app.gates.define(definition(aggregate={"n": {"how": "sum"}}))
         gate = app.gate("phase")
@@ -74,7 +74,7 @@ async def test_what_is_not_expected_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize("count", [21])
-async def test_all_at_the_same_instant(url: str, count: int) -> None:
+async def test_e7_all_at_the_same_instant(url: str, count: int) -> None:
     members = [f"m{n}" for n in range(count)]
     async with support.opened(url) as app:
         await app.gates.define(definition(*members))
@@ -233,7 +233,7 @@ async def test_a_new_version_leaves_keys_that_have_begun_alone(url: str) -> None
         assert (await app.gate("phase").status("old")).expected_count == 2
 
 
-async def test_a_gate_forgets_after_its_own_time(url: str) -> None:
+async def test_e14_a_gate_forgets_after_its_own_time(url: str) -> None:
     async with support.opened(url, work=True, prune_every_seconds=0.1) as app:
         await app.gates.define(definition("a", name="short", retention=0.2))
         await app.gates.define(definition("a", name="long"))

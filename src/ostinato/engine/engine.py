@@ -216,6 +216,7 @@ class Engine:
             known = {
                 name: {"retry": function.retry, "timeout": function.timeout}
                 for name, function in self._functions.items()
+                if not self._attending  # the engine's own are no functions that anybody can name
             }
             await self.store.register_worker(
                 self.tenant, self.worker.worker_id, self.options.lease_seconds, about, known

@@ -92,11 +92,21 @@ def evaluate(request: dict[str, Any]) -> dict[str, Any]:
     return {"values": values}
 
 
+def check(text: str) -> dict[str, Any]:
+    """What is wrong with an expression, if anything is."""
+    try:
+        compiled(text)
+    except Exception as error:
+        return {"error": str(error)[:500]}
+    return {}
+
+
 def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
     while head := incoming.read(LENGTH.size):
         request = json.loads(incoming.read(LENGTH.unpack(head)[0]))
         with limited(request["seconds"] + GRACE):
-            answer = json.dumps(evaluate(request)).encode()
+            found = check(request["check"]) if "check" in request else evaluate(request)
+            answer = json.dumps(found).encode()
         outgoing.write(LENGTH.pack(len(answer)) + answer)
         outgoing.flush()
 

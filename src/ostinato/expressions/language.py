@@ -1,4 +1,4 @@
-"""JSONata expressions: compiled here, where only their syntax is looked at, and evaluated in another process."""
+"""JSONata expressions. They are read and evaluated in another process: the library may take this one down with it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class Expression:
 
 
 def compile(text: str, field: str) -> Expression:
-    """Raises InvalidInput, with the field, if this is not an expression."""
+    """Raises InvalidInput, with the field, if this is not an expression. It waits for another process: in an event
+    loop, call it with `threads.run`."""
     wrong = _wrong(text)
     if wrong:
         raise errors.InvalidInput(f"{field} is not a valid expression: {wrong}", field=field)
@@ -57,17 +58,15 @@ def compile(text: str, field: str) -> Expression:
 
 @functools.lru_cache(maxsize=1024)
 def _wrong(text: str) -> str:
-    import jsonatapy  # here, because most programs never need it
-
     if len(text) > LONGEST:
         return f"it is longer than {LONGEST:,} characters"
     if _EVAL.search(_QUOTED.sub(" ", text)):
         return "the function $eval is not available"
     try:
-        jsonatapy.compile(text)
-    except ValueError as error:
-        return _CODE.sub("", str(error))
-    return ""
+        answer = processes.ask({"check": text, "seconds": SECONDS}, SECONDS)
+    except processes.Ended:
+        return "it takes too long to read"
+    return _CODE.sub("", answer.get("error", ""))
 
 
 def evaluate(

@@ -12,7 +12,7 @@ OPEN, CLOSE = "{%", "%}"
 
 def check(template: Any, field: str) -> None:
     """Raises InvalidInput for the first expression that is not valid, with its path as the field."""
-    _map(template, field, lambda expression: None)
+    _map(template, field, lambda expression: language.compile(expression.text, expression.field))
 
 
 def render(template: Any, data: Any, field: str, now: float | None = None, *, timeout: float = language.SECONDS) -> Any:
@@ -33,7 +33,7 @@ def _map(value: Any, path: str, change: Callable[[language.Expression], Any]) ->
     if isinstance(value, str):
         stripped = value.strip()
         if stripped.startswith(OPEN) and stripped.endswith(CLOSE) and len(stripped) >= len(OPEN + CLOSE):
-            return change(language.compile(stripped[2:-2].strip(), path))
+            return change(language.Expression(stripped[2:-2].strip(), path))
         return value
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()

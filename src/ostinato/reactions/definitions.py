@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ostinato import errors, expressions
+from ostinato import errors, expressions, threads
 from ostinato.core import codec, documents
 from ostinato.engine import engine
 from ostinato.store import definitions
@@ -66,7 +66,7 @@ class Shelf(Generic[T]):
         self, document: Any, *, actor: str | None = None, expected: int | None = None
     ) -> definitions.Definition:
         """A new version, if anything has changed. Everything in it is checked before."""
-        made = self.check(document)
+        made = await threads.run(lambda: self.check(document))
         name = made.name
         saved = await self._store.save_definition(
             self._tenant, self._kind, name, codec.encode(made), created_by=actor, expected=expected

@@ -199,7 +199,7 @@ def named(own: OwnFunctions) -> dict[str, Any]:
 
 
 def _evaluate(expression: str, data: Any) -> Any:
-    return expressions.compile(expression, "aggregate").evaluate(data)
+    return expressions.Expression(expression, "aggregate").evaluate(data)
 
 
 def _correlation_id(data: Mapping[str, Any]) -> str | None:

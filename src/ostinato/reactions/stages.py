@@ -139,7 +139,7 @@ def _violations(given: Any, value: Any) -> list[tuple[str, str]]:
 
 
 def _evaluate(expression: str, data: Any) -> Any:
-    return expressions.compile(expression, "synthesis.expression").evaluate(data)
+    return expressions.Expression(expression, "synthesis.expression").evaluate(data)
 
 
 def named(stages: Stages) -> dict[str, Any]:

@@ -76,5 +76,5 @@ async def match_rules(client: Client, body: dict[str, Any]) -> reacting.Matched:
 @routes("POST", "/v1/rules/check", scope=scopes.JOBS_READ, tag=TAG, takes={routing.JSON: reacting.RuleDefinition})
 async def check_rule(client: Client, body: dict[str, Any]) -> reacting.Checked:
     """Check a rule without saving it. It may be without a name."""
-    made = client.rules.shelf.check({"name": "unnamed"} | body)
+    made = await threads.run(lambda: client.rules.shelf.check({"name": "unnamed"} | body))
     return reacting.Checked(codec.decode(codec.encode(made)))

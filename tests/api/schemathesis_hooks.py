@@ -14,11 +14,17 @@ GRAPHS = ("/v1/jobs", "/v1/plans", "/v1/jobs/{jobId}/tasks", "/v1/work/add-tasks
 
 
 RULE = {"pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "some-job", "name": "go"}}]}
-DEFINITIONS = ("/v1/gates/{name}", "/v1/rules/{name}")
+DEFINITIONS = tuple(f"/v1/{kind}s/{{name}}" for kind in ("gate", "rule", "agent", "graph", "playbook"))
+OUTPUT = {"type": "object", "properties": {"place": {"type": "string"}}}
 SPOKEN: dict[str, Any] = {
     "/v1/gates/{name}": {"members": ["a", {"name": "b", "kind": "k"}], "aggregate": {"n": {"how": "sum"}}},
     "/v1/rules/{name}": RULE,
     "/v1/rules/check": RULE,
+    "/v1/agents/{name}": {"kind": "function", "function": FUNCTION, "outputSchema": OUTPUT},
+    "/v1/graphs/{name}": {"edges": [{"from": "category", "to": "severity"}]},
+    "/v1/playbooks/{name}": {"domain": "incidents", "type": "ingestion", "agents": ["defined"]},
+    "/ingest": {"domain_id": "incidents", "data": {"text": "smoke"}},
+    "/query": {"domain_id": "incidents", "data": None},
     "/v1/rules/match": {"source": "shop", "detail-type": "Sold"},
 }
 """Bodies in languages of their own, such as patterns and expressions."""

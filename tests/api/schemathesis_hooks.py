@@ -22,7 +22,7 @@ SPOKEN: dict[str, Any] = {
     "/v1/rules/check": RULE,
     "/v1/agents/{name}": {"kind": "function", "function": FUNCTION, "outputSchema": OUTPUT},
     "/v1/graphs/{name}": {"edges": [{"from": "category", "to": "severity"}]},
-    "/v1/playbooks/{name}": {"domain": "incidents", "type": "ingestion", "agents": ["defined"]},
+    "/v1/playbooks/{name}": {"domain": "incidents", "type": "ingestion", "agents": ["some-agents"]},
     "/ingest": {"domain_id": "incidents", "data": {"text": "smoke"}},
     "/query": {"domain_id": "incidents", "data": None},
     "/v1/rules/match": {"source": "shop", "detail-type": "Sold"},
@@ -45,7 +45,8 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
     if case.headers and case.path == "/v1/jobs":
         case.headers.pop("Idempotency-Key", None)  # it is for one job, and the same as in its body
     if case.method == "PUT" and case.path in DEFINITIONS:
-        case.path_parameters["name"] = "defined"  # nobody else asks for it, so that what is reported is not unexpected
+        # One for each kind, which nobody else asks for, so that what is reported is not unexpected.
+        case.path_parameters["name"] = f"some-{case.path.split('/')[2]}"
     if case.method in ("PUT", "POST") and case.path in SPOKEN:
         case.body = SPOKEN[case.path]
     elif case.path == "/v1/events":

@@ -33,8 +33,9 @@ def build(url: str, calls: str, victim: str) -> Ostinato:
             if name == victim:
                 die()
             os.write(out, f"{name}\n".encode())
-            parents = sorted(value["value"] for value in (parent_output or {}).values())
-            return {"value": f"{name}({raw_data}{''.join(parents)})"}
+            parents: dict[str, Any] = parent_output or {}
+            told = sorted(output["value"] for output in parents.values())
+            return {"value": f"{name}({raw_data}{''.join(told)})"}
 
     for name in AGENTS:
         register(name)

@@ -42,6 +42,8 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
         return
     if case.query and case.path in PAGED:
         case.query.pop("cursor", None)  # only what a page before gave
+    if case.query and isinstance(case.query.get("field"), list):
+        case.query["field"] = case.query["field"][:1]  # each key once
     if case.headers and case.path == "/v1/jobs":
         case.headers.pop("Idempotency-Key", None)  # it is for one job, and the same as in its body
     if case.method == "PUT" and case.path in DEFINITIONS:

@@ -2,7 +2,8 @@
 
 An agent is a function of `raw_data` and `parent_output`. It answers with what its schema says, and with the words of
 the report (or the ids of the incidents) on which it bases that. Reports look like `{"text": …, "reportedAt": …}`,
-questions like `{"question": …, "incidents": […]}`, where an incident is `{"incident_id": …, "fields": {"place": …}}`.
+questions like `{"question": …, "incidents": […], "found": […]}`, where an incident is `{"incident_id": …, "fields":
+{"place": …}}`.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ HARMLESS = _words("small", "nobody was hurt", "only scratches", "dry so far", "p
 
 def severity(raw_data: Mapping[str, Any], parent_output: Mapping[str, Any] | None = None) -> Output:
     """What is usual for the category, unless the report has words for something better or worse."""
-    known = (parent_output or {}).get("category") or {}
+    known: Mapping[str, Any] = (parent_output or {}).get("category") or {}
     level, evidence = USUAL.get(known.get("category", ""), 1), []
     text = raw_data["text"]
     for pattern, worse in WORSE.items():
@@ -165,6 +166,12 @@ def changes(raw_data: Mapping[str, Any], parent_output: object = None) -> Output
     }
 
 
+def related(raw_data: Mapping[str, Any], parent_output: object = None) -> Output:
+    """The reports that a search has found to be most like the question, best first."""
+    found = raw_data.get("found", [])
+    return {"related": [incident["fields"]["summary"] for incident in found], "evidence": _ids(found)}
+
+
 def _asked_for(raw_data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The incidents of the category and since the day that the question names, if it does."""
     day = DAY.search(raw_data["question"])
@@ -191,6 +198,6 @@ def _most_first(counts: Counter[str]) -> list[tuple[str, int]]:
 
 FUNCTIONS: dict[str, Callable[..., Output]] = {
     f"incidents.{function.__name__}": function
-    for function in (place, time, category, severity, summary, count, where, changes)
+    for function in (place, time, category, severity, summary, count, where, changes, related)
 }
 """By the names that the definitions know them under."""

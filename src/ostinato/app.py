@@ -141,12 +141,17 @@ class Ostinato:
             secret_source=self.secret_source,
             manual=manual,
             own_functions=self._own_functions,
+            search=self._search,
         )
 
     def _own_functions(self, running: engine.Engine) -> dict[str, functions.Function]:
         from ostinato.reactions import own
 
         return own.make(running, embedder=self.embedder)
+
+    async def _search(self, home: engine.Engine, q: str, /, **wanted: Any) -> results_.Hits:
+        """For an engine of this application, which need not be the one that it has open."""
+        return await results_.Results(lambda: home, self.embedder).search(q, **wanted)
 
     def attach(self, running: engine.Engine) -> None:
         """Use an engine that somebody else has started (the test kit does)."""

@@ -51,6 +51,7 @@ class Services(Protocol):
     def read_outputs_now(self, lease: rows.Lease, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
     async def read_payload(self, lease: rows.Lease, stored: bytes, /) -> bytes: ...
     async def prepare_tasks(self, documents: Sequence[Any], /) -> tuple[list[graph.TaskSpec], list[bytes]]: ...
+    async def search(self, q: str, /, **wanted: Any) -> list[Any]: ...
 
 
 class DependencyOutputs(Mapping[str, Any]):
@@ -232,6 +233,10 @@ class Context:
         except errors.OstinatoError as error:
             self.log.warning("the status %r was not published: %s", status, error)
 
+    async def search(self, q: str, /, **wanted: Any) -> list[Any]:
+        """Search what jobs have saved, as `app.results.search` does: by words and likeness, best first."""
+        return await self._services.search(q, **wanted)
+
     async def heartbeat(self) -> None:
         """Give others a turn, and leave here if the task was cancelled meanwhile."""
         await asyncio.sleep(0)
@@ -304,6 +309,9 @@ class SyncContext:
 
     def publish(self, status: str, message: str | None = None) -> None:
         self._wait(self._ctx.publish(status, message))
+
+    def search(self, q: str, /, **wanted: Any) -> list[Any]:
+        return self._wait(self._ctx.search(q, **wanted))
 
     def heartbeat(self) -> None:
         if self._ctx.cancelled:

@@ -1,7 +1,7 @@
 """Short ways to say what the tests of the server say often."""
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import httpx2
@@ -37,9 +37,17 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def opened(
-    url: str, *, more: Sequence[routing.Routes] = (), engine: dict[str, Any] | None = None, **options: Any
+    url: str,
+    *,
+    more: Sequence[routing.Routes] = (),
+    engine: dict[str, Any] | None = None,
+    prepare: Callable[[Ostinato], object] | None = None,
+    **options: Any,
 ) -> AsyncIterator[Site]:
+    """`prepare` adds functions before the server starts."""
     home = support.make(url, check_functions=False, **(engine or {}))
+    if prepare is not None:
+        prepare(home)
     made = settings.ServerOptions(**({"requests_per_second": 10_000.0} | options))
     async with home, server.Server(home, made, (*server.ROUTES, *more)) as running:
         yield Site(running, home)

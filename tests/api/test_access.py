@@ -19,6 +19,8 @@ from tests.engine.support import job, task
 HELD = {"workerId": "some-worker", "jobId": "{jobId}", "taskId": "{taskId}", "attempt": 1, "token": "some-worker.a.b"}
 RULE = {"pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "some-job", "name": "go"}}]}
 EVENT = {"source": "shop", "detail-type": "Sold"}
+AGENT = {"kind": "function", "function": "echo", "outputSchema": {"type": "object", "properties": {"value": {}}}}
+PLAYBOOK = {"domain": "d", "type": "query", "agents": ["a"]}
 BODIES: dict[str, Any] = {
     "/v1/jobs": support.ONE,
     "/v1/plans": support.ONE,
@@ -34,6 +36,12 @@ BODIES: dict[str, Any] = {
     "/v1/rules/{name}/rollback": {"version": 1},
     "/v1/rules/match": EVENT,
     "/v1/rules/check": RULE,
+    "PUT /v1/agents/{name}": AGENT,
+    "PUT /v1/graphs/{name}": {"edges": [{"from": "a", "to": "b"}]},
+    "PUT /v1/playbooks/{name}": PLAYBOOK,
+    **{f"/v1/{kind}s/{{name}}/rollback": {"version": 1} for kind in ("agent", "graph", "playbook")},
+    "/ingest": {"domain_id": "d", "data": {}},
+    "/query": {"domain_id": "d", "data": {}},
     "/v1/events": EVENT,
     "/v1/dead-letters/redrive": {"letters": [{"jobId": "{jobId}", "taskId": "{taskId}"}]},
     "/v1/index/definitions": {"stateMachineArn": "arn", "tags": {}},

@@ -23,6 +23,14 @@ async def charge(amount=0):
 @app.function
 async def ship():
     return "shipped"
+
+@app.agent("find-place")
+async def find_place(raw_data):
+    return {"place": raw_data["text"]}
+
+@app.agent("find-district")
+async def find_district(parent_output):
+    return {"district": parent_output["place"]["place"]}
 """
 
 
@@ -36,6 +44,7 @@ async def ship():
         ("results", 3),
         ("gates", 10),
         ("rules", 4),
+        ("playbooks", 8),
     ],
 )
 def test_every_curl_line_runs(url: str, tmp_path: Path, name: str, least: int) -> None:

@@ -66,7 +66,7 @@ def test_the_plan_of_the_ingestion() -> None:
 
 def test_the_plan_of_the_query() -> None:
     made = plans.plan(PLAYBOOKS[QUERY], None, AGENTS)
-    assert (made.levels, made.warnings) == ([["count", "where", "changes"]], [])
+    assert (made.levels, made.warnings) == ([["count", "where", "changes", "related"]], [])
 
 
 def test_every_agent_has_its_function() -> None:

@@ -43,7 +43,7 @@ async def _principal(connection: HTTPConnection) -> access.Principal:
 Principal = Annotated[access.Principal, Depends(_principal)]
 Client = Annotated[app.Ostinato, Depends(client_of)]
 JobId = Annotated[str, Path(alias="jobId", pattern=models.ID_PATTERN, description="The id of the job.")]
-TaskId = Annotated[str, Path(alias="taskId", pattern=models.ID_PATTERN, description="The id of the task.")]
+TaskId = Annotated[str, Path(alias="taskId", pattern=models.TASK_ID_PATTERN, description="The id of the task.")]
 
 
 async def job_of(client: Client, job_id: JobId) -> app.Job:

@@ -13,9 +13,12 @@ from ostinato.core.retry import LONGEST, Retry, said
 from ostinato.store import lists
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
+TASK_ID_PATTERN = r"^\$?[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
+"""Tasks of the engine's own, such as the stages of a playbook, begin with a dollar sign."""
 Text = Annotated[str, msgspec.Meta(max_length=1024, pattern=r"^[^\x00]*$")]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN + r"(?!\n)")]  # in Python, `$` also stands before a last newline
+TaskId = Annotated[str, msgspec.Meta(pattern=TASK_ID_PATTERN + r"(?!\n)")]
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=LONGEST)]
 
 
@@ -167,7 +170,7 @@ class DeadLetterDetail(Answer):
 
 class LetterId(Body):
     job_id: Id
-    task_id: Id
+    task_id: TaskId
 
 
 class Redrive(Body):

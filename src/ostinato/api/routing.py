@@ -49,10 +49,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Reply(msgspec.Struct, Generic[T]):
-    """An answer with a status of its own."""
+    """An answer with a status of its own, and headers if it needs some."""
 
     value: T
     status: int = 200
+    headers: Mapping[str, str] | None = None
 
 
 class Declared(NamedTuple):
@@ -217,7 +218,8 @@ class _Call:
             if isinstance(answer, Response):
                 return answer
             if isinstance(answer, Reply):
-                return Response(_encode(answer.value), answer.status, media_type="application/json")  # pyright: ignore[reportUnknownMemberType]
+                reply = cast("Reply[Any]", answer)
+                return Response(_encode(reply.value), reply.status, reply.headers, media_type="application/json")
             return Response(_encode(answer), status, media_type="application/json")
 
         parameters = [

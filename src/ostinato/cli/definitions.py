@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,13 +32,16 @@ Sources = Annotated[
 ]
 
 
-class Kind(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kind:
     """One kind of definition, and what of it is worth a column in a list."""
 
     name: str
     shelf: Callable[[app_.Ostinato], applying.AnyShelf]
     columns: Sequence[str]
     cells: Callable[[dict[str, Any]], Sequence[str]]
+    parts: Sequence[Kind] = ()
+    """Kinds that these are made of: a folder may hold both, each in a folder of its own."""
 
 
 def register(group: typer.Typer, kind: Kind) -> None:
@@ -65,23 +70,30 @@ def register(group: typer.Typer, kind: Kind) -> None:
         from ostinato.cli import applying, failures, session
 
         async with session.opened(settings) as app:
-            shelf = kind.shelf(app)
-            steps = await applying.plan(shelf, sources)
+            plans = [
+                (part, await applying.plan(part.shelf(app), found)) for part, found in _by_kind(kind, sources).items()
+            ]
             if not settings.json:
-                _preview(kind, steps)
-            saved = dict[str, int]()
-            changes = [step for step in steps if step.action != "unchanged"]
+                for part, steps in plans:
+                    _preview(part, steps)
+            saved = dict[tuple[str, str], int]()
+            changes = [(part, step) for part, steps in plans for step in steps if step.action != "unchanged"]
             if not dry_run:
-                if changes and not yes and not _confirmed(settings, kind, len(changes)):
+                if changes and not yes and not _confirmed(settings, kind, changes):
                     return failures.FAILED
-                for step in changes:
-                    made = await shelf.save(step.document, actor=session.actor(), expected=step.version)
-                    saved[step.name] = made.version
+                for part, step in changes:
+                    made = await part.shelf(app).save(step.document, actor=session.actor(), expected=step.version)
+                    saved[part.name, step.name] = made.version
         if settings.json:
-            answers = [step.answer() | {"version": saved.get(step.name, step.version)} for step in steps]
-            output.document({"dryRun": dry_run, f"{kind.name}s": answers})
-        for name, version in saved.items() if not settings.json else ():
-            output.say(f"saved: {kind.name} {name}, version {version}")
+            answers = {
+                f"{part.name}s": [
+                    step.answer() | {"version": saved.get((part.name, step.name), step.version)} for step in steps
+                ]
+                for part, steps in plans
+            }
+            output.document({"dryRun": dry_run} | answers)
+        for (what, name), version in saved.items() if not settings.json else ():
+            output.say(f"saved: {what} {name}, version {version}")
         return failures.OK
 
     @command(group, "rm")
@@ -138,6 +150,22 @@ def register(group: typer.Typer, kind: Kind) -> None:
             output.say(f"{kind.name} {name} is as in version {version} again, as version {saved.version}")
 
 
+def register_show(group: typer.Typer, kind: Kind) -> None:
+    """Add `show` for a kind of which there is nothing to see but the definition."""
+
+    @command(group, "show")
+    async def show(settings: Settings, name: Name) -> None:
+        """Show a definition."""
+        from ostinato.cli import session
+
+        async with session.opened(settings) as app, suggesting(kind, app):
+            stored = await kind.shelf(app).stored(name)
+        if settings.json:
+            output.document(document(stored))
+            return
+        output.say(output.pretty(content(stored)))
+
+
 @contextlib.asynccontextmanager
 async def suggesting(kind: Kind, app: app_.Ostinato) -> AsyncGenerator[None]:
     """A name that nobody knows is most often one that somebody knows, with a letter wrong."""
@@ -178,6 +206,20 @@ def _written(item: definitions.Definition, now: Any) -> list[str]:
     return [str(item.version), output.ago(views.moment(item.created_at), now), item.created_by or ""]
 
 
+def _by_kind(kind: Kind, sources: Sequence[str]) -> dict[Kind, list[str]]:
+    """Which sources hold definitions of which kind: parts first, so that what needs them finds them."""
+    found = dict[Kind, list[str]]()
+    for part in (*kind.parts, kind):
+        for source in sources:
+            folders = {known: os.path.join(source, f"{known.name}s") for known in (*kind.parts, kind)}
+            if kind.parts and any(os.path.isdir(folder) for folder in folders.values()):
+                if os.path.isdir(folders[part]):
+                    found.setdefault(part, []).append(folders[part])
+            elif part is kind:
+                found.setdefault(kind, []).append(source)
+    return found
+
+
 def _preview(kind: Kind, steps: Sequence[applying.Step]) -> None:
     from ostinato.cli import applying
 
@@ -188,10 +230,12 @@ def _preview(kind: Kind, steps: Sequence[applying.Step]) -> None:
             screen.print(applying.coloured(applying.diff(step)))
 
 
-def _confirmed(settings: Settings, kind: Kind, count: int) -> bool:
+def _confirmed(settings: Settings, kind: Kind, changes: Sequence[tuple[Kind, applying.Step]]) -> bool:
     from ostinato.cli import asking
 
-    what = f"{count:,} {kind.name}{'' if count == 1 else 's'}"
+    count = len(changes)
+    name = kind.name if all(part is kind for part, _ in changes) else "definition"
+    what = f"{count:,} {name}{'' if count == 1 else 's'}"
     asking.check_can_ask(settings, f"{what} would be saved: confirm with --yes, or look with --dry-run")
     return typer.confirm(f"save {what}?")
 

@@ -26,6 +26,8 @@ from ostinato.cli import (
     index,
     jobs,
     keys,
+    playbooks,
+    playing,
     results,
     rules,
     run,
@@ -60,6 +62,10 @@ root.add_typer(keys.group, name="keys")
 root.add_typer(events.group, name="events")
 root.add_typer(gates.group, name="gates")
 root.add_typer(rules.group, name="rules")
+root.add_typer(playbooks.agents, name="agents")
+root.add_typer(playbooks.graphs, name="graphs")
+root.add_typer(playbooks.group, name="playbooks")
+playing.register(root)
 signals.register(root)
 fleet.register(root)
 audit.register(root)

@@ -8,7 +8,7 @@ import dataclasses
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,6 +29,9 @@ OWN_CONCURRENCY = 32
 OwnFunctions = Callable[["Engine"], Mapping[str, functions.Function]]
 """Makes the functions that the engine itself needs, for the engine that runs them."""
 
+Search = Callable[..., Awaitable[list[Any]]]
+"""Searches saved results, for the engine given first."""
+
 
 class Engine:
     """Runs until stopped. With `manual`, no loop runs by itself: a test kit drives `run_once` and the clock.
@@ -48,6 +51,7 @@ class Engine:
         manual: bool = False,
         host: Engine | None = None,
         own_functions: OwnFunctions | None = None,
+        search: Search | None = None,
     ) -> None:
         self.tenant = tenant
         self.options = settings
@@ -62,6 +66,7 @@ class Engine:
         self._manual = manual
         self._host = host
         self._own_functions = own_functions
+        self._search = search
         self._attending = False
         self.guests: set[Engine] = set()
         if host is None:
@@ -278,6 +283,12 @@ class Engine:
         specs = graph.read_tasks(documents)
         await self.check_functions(specs)
         return specs, self.encode_inputs(specs)
+
+    async def search(self, q: str, /, **wanted: Any) -> list[Any]:
+        """For functions that look at what other jobs have saved."""
+        if self._search is None:
+            raise errors.NotPossible("there is nothing here to search with: use `app.results`")
+        return await self._search(self, q, **wanted)
 
     async def prepare_job(self, document: Any, actor: str | None = None) -> commands.Submit:
         """Check a job, and make the command that enters it."""

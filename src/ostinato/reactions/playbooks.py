@@ -73,6 +73,8 @@ class Playbooks:
         actor: str | None = None,
     ) -> Started:
         """Start the playbook of a domain. Durable when this returns; what comes of it is in the job."""
+        documents.check_text(domain_id, "domain_id", 128)
+        await self._app.note(actor, "playbooks.start", domain_id, type=type, playbook=playbook)
         if correlation_id is not None:
             graph.check_id(correlation_id, "correlationId")
         name, version, chosen = await self._playbook_of(type, domain_id, playbook)
@@ -80,6 +82,7 @@ class Playbooks:
         text = codec.encode(data, "data", running.max_payload_bytes).decode()
         given = codec.encode_own({"playbook": name, "version": version, "raw_data": text})
         tasks = job.first_tasks(chosen.stages)
+        tasks[0].input = {"raw_data": text}  # by which the same request is known again
         spec = graph.JobSpec(
             tasks,
             name=f"{job.JOB}{name}",
@@ -91,8 +94,6 @@ class Playbooks:
         )
         command = commands.Submit(str(uuid_utils.uuid7()), spec, [given] * len(tasks), actor)
         answer: commands.Submitted = await running.execute(command)
-        if answer.created:
-            await self._app.note(actor, "playbooks.start", answer.job_id, playbook=name, type=type)
         return Started(answer.job_id, name, version, answer.created)
 
     async def configuration(self, name: str, version: int | None = None, pins: job.Pins | None = None) -> Configuration:
@@ -116,7 +117,6 @@ class Playbooks:
         return Configuration(playbook, edges, agents, job.Versions(playbook_version, versions, edges_version))
 
     async def _playbook_of(self, type: Type, domain_id: str, name: str | None) -> tuple[str, int, definition.Playbook]:
-        documents.check_text(domain_id, "domain_id", 128)
         if name is not None:
             playbook, version = await self.shelf.get(name)
             if (playbook.type, playbook.domain) != (type, domain_id):

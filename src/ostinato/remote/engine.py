@@ -230,6 +230,11 @@ class RemoteEngine:
             codec.encode(spec.input, f"the input of task {spec.task_id!r}", self.max_payload_bytes)
         return specs, []
 
+    async def search(self, q: str, /, **wanted: Any) -> list[Any]:
+        raise errors.NotPossible(
+            "a worker without the database cannot search: GET /v1/results/search does, with a key of jobs:read"
+        )
+
     def _outputs_of(self, lease: rows.Lease, wanted: Sequence[str] | None) -> wire.ReadOutputs:
         return wire.ReadOutputs(**self._held(lease), task_ids=None if wanted is None else list(wanted))
 

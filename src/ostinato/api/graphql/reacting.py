@@ -9,11 +9,13 @@ from ariadne import ObjectType
 from ostinato import errors
 from ostinato.api import models, reacting
 from ostinato.api.graphql.resolvers import Call, Connection, convert, most, page
-from ostinato.api.http import gates, rules, tasks
+from ostinato.api.http import gates, tasks
 from ostinato.core import commands, graph
 from ostinato.gates import status
+from ostinato.reactions import definitions
 from ostinato.reactions import events as outside
 
+AnyShelf = definitions.Shelf[Any]
 query = ObjectType("Query")
 mutation = ObjectType("Mutation")
 
@@ -23,15 +25,12 @@ mutation = ObjectType("Mutation")
 
 @query.field("gates")
 async def list_gates(_: Any, info: Any) -> list[reacting.GateSummary]:
-    return (await gates.list_gates(info.context.client)).gates
+    return [reacting.gate_summary(found) for found in await info.context.client.gates.shelf.all()]
 
 
 @query.field("gate")
 async def find_gate(_: Any, info: Any, name: str, version: int | None = None) -> reacting.StoredDefinition | None:
-    try:
-        return await gates.show_gate(info.context.client, name, version)
-    except errors.DefinitionNotFound:
-        return None
+    return await _stored(info.context.client.gates.shelf, name, version)
 
 
 @query.field("gateStatus")
@@ -50,15 +49,12 @@ async def list_keys(_: Any, info: Any, gate: str, first: int, after: str | None 
 
 @query.field("rules")
 async def list_rules(_: Any, info: Any) -> list[reacting.RuleSummary]:
-    return (await rules.list_rules(info.context.client)).rules
+    return [reacting.rule_summary(found) for found in await info.context.client.rules.shelf.all()]
 
 
 @query.field("rule")
 async def find_rule(_: Any, info: Any, name: str, version: int | None = None) -> reacting.StoredDefinition | None:
-    try:
-        return await rules.show_rule(info.context.client, name, version)
-    except errors.DefinitionNotFound:
-        return None
+    return await _stored(info.context.client.rules.shelf, name, version)
 
 
 # --- definitions -------------------------------------------------------------------------------------------------
@@ -66,30 +62,36 @@ async def find_rule(_: Any, info: Any, name: str, version: int | None = None) ->
 
 @mutation.field("defineGate")
 async def define_gate(_: Any, info: Any, definition: Any, expectedVersion: int | None = None) -> reacting.Defined:
-    call: Call = info.context
-    shelf = call.client.gates.shelf
-    saved = await shelf.save(definition, actor=call.principal.actor, expected=expectedVersion)
-    return reacting.Defined(saved.name, saved.version)
+    return await _define(info.context, info.context.client.gates.shelf, definition, expectedVersion)
 
 
 @mutation.field("removeGate")
 async def remove_gate(_: Any, info: Any, name: str) -> str:
-    call: Call = info.context
-    return (await gates.remove_gate(call.client, call.principal, name)).name
+    await info.context.client.gates.shelf.remove(name, actor=info.context.principal.actor)
+    return name
 
 
 @mutation.field("defineRule")
 async def define_rule(_: Any, info: Any, definition: Any, expectedVersion: int | None = None) -> reacting.Defined:
-    call: Call = info.context
-    shelf = call.client.rules.shelf
-    saved = await shelf.save(definition, actor=call.principal.actor, expected=expectedVersion)
-    return reacting.Defined(saved.name, saved.version)
+    return await _define(info.context, info.context.client.rules.shelf, definition, expectedVersion)
 
 
 @mutation.field("removeRule")
 async def remove_rule(_: Any, info: Any, name: str) -> str:
-    call: Call = info.context
-    return (await rules.remove_rule(call.client, call.principal, name)).name
+    await info.context.client.rules.shelf.remove(name, actor=info.context.principal.actor)
+    return name
+
+
+async def _stored(shelf: AnyShelf, name: str, version: int | None) -> reacting.StoredDefinition | None:
+    try:
+        return reacting.definition(await shelf.stored(name, version))
+    except errors.DefinitionNotFound:
+        return None
+
+
+async def _define(call: Call, shelf: AnyShelf, definition: Any, expected: int | None) -> reacting.Defined:
+    saved = await shelf.save(definition, actor=call.principal.actor, expected=expected)
+    return reacting.Defined(saved.name, saved.version)
 
 
 # --- reporting ---------------------------------------------------------------------------------------------------

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import Depends, Path, Query
+from fastapi import Depends, Path
 
 from ostinato import errors
 from ostinato.api import reacting, routing
 from ostinato.api.calls import Client, Cursor, Limit, Principal
+from ostinato.api.http import definitions
+from ostinato.api.http.definitions import Name
 from ostinato.api.models import Reason
 from ostinato.core import commands, cursors, scopes
 from ostinato.gates import status
@@ -19,17 +21,9 @@ from ostinato.reactions import gates
 routes = routing.Routes()
 TAG = "gates"
 
-Name = Annotated[str, Path(pattern=reacting.NAME_PATTERN, description="The name of the definition.")]
 Key = Annotated[
     str, Path(pattern=reacting.KEY_PATTERN, description="The business key, such as a date; a slash in it is `%2F`.")
 ]
-Expected = Annotated[
-    int | None,
-    Query(
-        alias="expectedVersion", ge=0, lt=2**31, description="Refuse if another is the newest; 0 if there must be none."
-    ),
-]
-AtVersion = Annotated[int | None, Query(ge=1, lt=2**31, description="An earlier version; the newest if left out.")]
 
 
 async def gate_of(client: Client, name: Name) -> gates.Gate:
@@ -40,63 +34,18 @@ async def gate_of(client: Client, name: Name) -> gates.Gate:
 Gate = Annotated[gates.Gate, Depends(gate_of)]
 
 
-def named(document: dict[str, Any], name: str) -> dict[str, Any]:
-    """A definition with the name of its path, which it may repeat."""
-    own = document.get("name")
-    if own not in (None, name):
-        raise errors.InvalidInput("the name in the definition is not that in the path: leave it out", field="name")
-    return document | {"name": name}
-
-
-# --- definitions -------------------------------------------------------------------------------------------------
-
-
-@routes(
-    "PUT",
-    "/v1/gates/{name}",
-    scope=scopes.CONFIG_WRITE,
-    problems=(409,),
-    tag=TAG,
-    takes={routing.JSON: reacting.GateDefinition},
+definitions.register(
+    routes,
+    definitions.Kind(
+        "gate",
+        lambda client: client.gates.shelf,
+        reacting.GateDefinition,
+        reacting.Gates,
+        reacting.gate_summary,
+        saved="Keys that somebody has reported for keep the version of then.",
+        removed="Its versions stay, and so does what was reported to it.",
+    ),
 )
-async def define_gate(
-    client: Client, principal: Principal, name: Name, body: dict[str, Any], expected: Expected = None
-) -> reacting.Defined:
-    """Save a gate. Keys that somebody has reported for keep the version of then."""
-    version = await client.gates.define(named(body, name), actor=principal.actor, expected=expected)
-    return reacting.Defined(name, version)
-
-
-@routes("GET", "/v1/gates", scope=scopes.JOBS_READ, tag=TAG)
-async def list_gates(client: Client) -> reacting.Gates:
-    """List the gates, by name."""
-    return reacting.Gates([reacting.gate_summary(found) for found in await client.gates.shelf.all()])
-
-
-@routes("GET", "/v1/gates/{name}", scope=scopes.JOBS_READ, problems=(404,), tag=TAG)
-async def show_gate(client: Client, name: Name, version: AtVersion = None) -> reacting.StoredDefinition:
-    """Show the definition of a gate."""
-    return reacting.definition(await client.gates.shelf.stored(name, version))
-
-
-@routes("DELETE", "/v1/gates/{name}", scope=scopes.CONFIG_WRITE, problems=(404,), tag=TAG)
-async def remove_gate(client: Client, principal: Principal, name: Name) -> reacting.Removed:
-    """Take a gate away. Its versions stay, and so does what was reported to it."""
-    await client.gates.remove(name, actor=principal.actor)
-    return reacting.Removed(name)
-
-
-@routes("GET", "/v1/gates/{name}/versions", scope=scopes.JOBS_READ, problems=(404,), tag=TAG)
-async def list_gate_versions(client: Client, name: Name) -> reacting.Versions:
-    """List the versions of a gate, newest first."""
-    return reacting.versions(await client.gates.shelf.versions(name))
-
-
-@routes("POST", "/v1/gates/{name}/rollback", scope=scopes.CONFIG_WRITE, problems=(404, 409), tag=TAG)
-async def roll_back_gate(client: Client, principal: Principal, name: Name, body: reacting.RollBack) -> reacting.Defined:
-    """Make an earlier version of a gate the newest one."""
-    saved = await client.gates.shelf.roll_back(name, body.version, actor=principal.actor)
-    return reacting.Defined(name, saved.version)
 
 
 # --- keys --------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ State = Literal["running", "completed", "failed", "cancelled", "timed_out"]
 Name = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
 Moment = Annotated[datetime.datetime | None, Query(description="With a time zone, as in 2026-01-31T12:00:00Z.")]
 Reference = Annotated[str | None, Query(pattern=models.ID_PATTERN)]
+TaskReference = Annotated[str | None, Query(alias="taskId", pattern=models.TASK_ID_PATTERN)]
 Tag = Annotated[str | None, Query(max_length=400, pattern=r"^[^\x00=]", description="`key` or `key=value`.")]
 
 
@@ -104,7 +105,7 @@ async def show_job(
 @routes("GET", "/v1/jobs/{jobId}/events", scope=scopes.JOBS_READ, problems=(404,), tag="jobs")
 async def list_events(
     job: Job,
-    task_id: Annotated[Reference, Query(alias="taskId")] = None,
+    task_id: TaskReference = None,
     after: Annotated[int, Query(ge=0, lt=2**63)] = 0,
     limit: Limit = calls.MOST,
 ) -> models.EventPage:

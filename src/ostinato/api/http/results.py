@@ -14,7 +14,8 @@ from ostinato.core import result_filters, scopes
 
 routes = routing.Routes()
 
-Field = Annotated[str, Query(pattern=r"^[^\x00=]{1,128}=[^\x00]{0,256}$")]
+_FIELD = rf"^[^\x00=]{{1,{result_filters.LONGEST_KEY}}}=[^\x00]{{0,{result_filters.LONGEST_VALUE}}}$"
+Field = Annotated[str, Query(pattern=_FIELD)]
 ResultId = Annotated[str, Path(alias="resultId", pattern=models.ID_PATTERN, description="The id of the result.")]
 
 

@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from ostinato import errors
 from ostinato.api import calls, models, problems, routing
 from ostinato.api.calls import Cursor, JobId, Principal
-from ostinato.api.http.jobs import Name, Reference
+from ostinato.api.http.jobs import Name, TaskReference
 from ostinato.api.live import hub, messages, streams
 from ostinato.core import codec, scopes
 
@@ -26,7 +26,6 @@ _HEARTBEAT = b": still here\n\n"
 
 routes = routing.Routes()
 
-TaskId = Annotated[Reference, Query(alias="taskId")]
 FunctionName = Annotated[Name, Query(alias="function", description="Events about tasks of this function.")]
 Types = Annotated[list[str] | None, Query(description="Types of events: one or several.", max_length=50)]
 LastEventId = Annotated[
@@ -101,7 +100,7 @@ async def stream_job(
     request: Request,
     principal: Principal,
     job_id: JobId,
-    task_id: TaskId = None,
+    task_id: TaskReference = None,
     function: FunctionName = None,
     types: Types = None,
     cursor: Cursor = None,
@@ -116,7 +115,7 @@ async def stream_job(
 async def stream_events(
     request: Request,
     principal: Principal,
-    task_id: TaskId = None,
+    task_id: TaskReference = None,
     job_name: Annotated[Name, Query(alias="jobName")] = None,
     function: FunctionName = None,
     types: Types = None,
@@ -143,7 +142,7 @@ class Follow(models.Body):
 
     key: str | None = None
     job_id: models.Id | None = None
-    task_id: models.Id | None = None
+    task_id: models.TaskId | None = None
     job_name: models.Name | None = None
     function: models.Name | None = None
     types: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ def test_jobs_are_submitted_once_by_their_key(shell: Shell) -> None:
 def test_jobs_are_listed(shell: Shell) -> None:
     lines = shell.run("jobs", "ls", "--correlation-id", "corr-1", "--name", "fine").splitlines()
     assert re.split(r"\s{2,}", lines[0]) == ["job id", "name", "state", "tasks", "created", "took"]
-    assert any(re.match(r"fine-1 +fine +completed +2/2 +\d+ s ago", line) for line in lines)
+    assert any(re.match(r"fine-1 +fine +completed +2/2 +\d+ (s|min)\b.* ago", line) for line in lines)
     listed = shell.json("jobs", "ls", "--state", "failed", "--limit", "50")["jobs"]
     assert "broken-1" in [job["jobId"] for job in listed]
     assert {job["state"] for job in listed} == {"failed"}

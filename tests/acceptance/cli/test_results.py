@@ -12,23 +12,24 @@ from tests.acceptance.cli.support import Shell
 async def saved(shell: Shell) -> str:
     app = Ostinato(shell.url, options=EngineOptions(work=False, maintain=False))
     async with app:
-        await app.results.save("cli-1", {"summary": "a noisy neighbour"}, domain="incidents")
-        made = await app.results.save("cli-2", {"summary": "a burst water main", "severity": 4}, domain="incidents")
+        await app.results.save("cli-1", {"summary": "a noisy neighbour"}, domain="from-the-cli")
+        made = await app.results.save("cli-2", {"summary": "a burst water main", "severity": 4}, domain="from-the-cli")
         return made.result_id
 
 
 async def test_list_show_and_search(shell: Shell, saved: str) -> None:
-    listed = shell.json("results", "ls", "--domain", "incidents")
+    listed = shell.json("results", "ls", "--domain", "from-the-cli")
     assert [item["jobId"] for item in listed["results"]] == ["cli-2", "cli-1"]
     assert listed["cursor"] is None
-    page = shell.json("results", "ls", "--limit", "1")
+    here = ("results", "ls", "--domain", "from-the-cli")
+    page = shell.json(*here, "--limit", "1")
     assert len(page["results"]) == 1
-    assert shell.json("results", "ls", "--cursor", page["cursor"])["results"][0]["jobId"] == "cli-1"
-    assert "a burst water main" in shell.run("results", "ls", "--field", "severity=4", "--since", "2020-01-01")
+    assert shell.json(*here, "--cursor", page["cursor"])["results"][0]["jobId"] == "cli-1"
+    assert "a burst water main" in shell.run(*here, "--field", "severity=4", "--since", "2020-01-01")
     assert shell.run("results", "ls", "--until", "2020-01-01").strip() == "no results"
     assert shell.json("results", "show", saved)["document"] == {"summary": "a burst water main", "severity": 4}
     assert '"severity": 4' in shell.run("results", "show", saved)
-    hits = shell.json("results", "search", "main burst", "--domain", "incidents")["hits"]
+    hits = shell.json("results", "search", "main burst", "--domain", "from-the-cli")["hits"]
     assert (hits[0]["resultId"], hits[0]["ranks"]) == (saved, {"text": 1, "vector": 1})
     assert "text, vector" in shell.run("results", "search", "main burst")
     assert shell.run("results", "search", '"))(( NEAR').strip() == "nothing found"

@@ -60,4 +60,3 @@ CREATE TABLE gate_key (
 );
 CREATE UNIQUE INDEX gate_key_job ON gate_key (tenant, job_id);
 
-SELECT ostinato_raise_wall();

@@ -48,4 +48,3 @@ CREATE TABLE definition_tags (
 CREATE INDEX job_name_state ON job (tenant, name, state, created_at, job_id)
 WHERE state = 'failed' OR state = 'cancelled' OR state = 'timed_out';
 
-SELECT ostinato_raise_wall();

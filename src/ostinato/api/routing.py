@@ -116,13 +116,17 @@ class Routes:
                 "openapi_extra": schemas.request_body(bodies, required=call.body_required) | _security(scope),
             }
 
-            def install(app: FastAPI) -> BaseRoute:
+            @functools.cache
+            def made() -> APIRoute:
+                """Once for all servers of a process: it knows none of them, and takes long to make."""
                 known: set[str] = set()
                 checks = [Depends(_query_check(known))]
-                app.add_api_route(path, call.endpoint(statuses[0]), dependencies=checks, **options)
-                made = cast("APIRoute", app.router.routes[-1])
-                known.update(_query_names(made.dependant))
-                return made
+                route = APIRoute(path, call.endpoint(statuses[0]), dependencies=checks, **options)
+                known.update(_query_names(route.dependant))
+                return route
+
+            def install(app: FastAPI) -> BaseRoute:
+                return _added(app, made())
 
             _, shown, _ = compile_path(path)  # as OpenAPI has it: without the converters of parameters
             media_types = tuple(bodies) or (JSON,)

@@ -27,6 +27,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
+from devtools import memory
+
 StopMode = Literal["fast", "immediate"]
 
 _STOP_SIGNALS: dict[StopMode, signal.Signals] = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
@@ -129,8 +131,9 @@ class PostgresServer:
         self.close()
 
     def _prepare(self) -> None:
-        # Always /tmp: a unix socket path may have about a hundred characters, and $TMPDIR can be long or private.
-        self._home = Path(tempfile.mkdtemp(prefix="ostinato-pg-", dir="/tmp"))
+        # Never $TMPDIR: a unix socket path may have about a hundred characters, and it can be long or private.
+        place = None if self._settings["fsync"] == "on" else memory.folder()
+        self._home = Path(tempfile.mkdtemp(prefix="ostinato-pg-", dir=place or "/tmp"))
         if self._account is not None:
             os.chown(self._home, self._account.pw_uid, self._account.pw_gid)
         self._watcher = subprocess.Popen(
@@ -205,14 +208,18 @@ class ForeignServer:
 def create_database(server_url: str, name: str | None = None, template: str | None = None) -> str:
     """Make a database on the server of `server_url`, empty or a copy of `template`, and return its URL."""
     name = name or f"test_{uuid.uuid4().hex}"
-    copy = f' TEMPLATE "{template}"' if template else ""
+    copy = f' TEMPLATE "{template}" STRATEGY FILE_COPY' if template else ""
     _execute(server_url, f'CREATE DATABASE "{name}"{copy}')
     return with_database(server_url, name)
 
 
 def drop_database(database_url: str, server_url: str) -> None:
     """Drop a database, whoever is connected to it."""
-    _execute(server_url, f'DROP DATABASE IF EXISTS "{urlsplit(database_url).path[1:]}" WITH (FORCE)')
+    _execute(server_url, f'DROP DATABASE IF EXISTS "{database_name(database_url)}" WITH (FORCE)')
+
+
+def database_name(url: str) -> str:
+    return urlsplit(url).path[1:]
 
 
 def with_database(url: str, dbname: str) -> str:
@@ -247,11 +254,11 @@ def _execute(url: str, statement: str) -> None:
         finally:
             await connection.close()
 
-    _run_in_thread(run())
+    run_in_thread(run())
 
 
-def _run_in_thread(work: Coroutine[Any, Any, None]) -> None:
-    # A thread of its own, so that callers inside of an event loop may call us too.
+def run_in_thread(work: Coroutine[Any, Any, None]) -> None:
+    """Run it in a thread of its own, so that callers inside of an event loop may call us too."""
     failures: list[BaseException] = []
 
     def target() -> None:

@@ -1,10 +1,16 @@
-"""What `make run` serves: the store report, functions that try again, give up and wait for an answer, and a gate.
+"""What `make run` serves: the store report, functions that try again, give up and wait for an answer, a gate, the
+playbooks of the incidents, and the pipeline of the articles.
 
 `demo.json` has a job for each. Its keys say that starting again submits nothing twice.
 """
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+from incidents import agents
+from publishing import steps
 from store_report.main import app
 
 from ostinato import Context, Retry, TerminalError
@@ -59,3 +65,23 @@ async def close_shops(ctx: Context, day: str) -> str:
 @app.function("book-takings")
 async def book_takings(takings: int) -> dict[str, int]:
     return {"booked": takings}
+
+
+INCIDENTS = Path(__file__).parent / "incidents"
+agents.register(app)
+
+
+@app.function("read-reports")
+async def read_reports(ctx: Context, most: int) -> list[str]:
+    await app.playbooks.apply(INCIDENTS)  # as `ostinato playbooks apply examples/incidents`
+    reports = json.loads((INCIDENTS / "reports.json").read_text())[:most]
+    jobs = [
+        await app.ingest(
+            agents.DOMAIN, {"text": one["text"], "reportedAt": one["reportedAt"]}, idempotency_key=f"demo:{one['id']}"
+        )
+        for one in reports
+    ]
+    return [job.job_id for job in jobs]  # five agents read each report; README.md has the lines to send in another
+
+
+steps.register(app)  # articles are discovered, and wait for a person: approve them, or not

@@ -1,4 +1,4 @@
-"""The test PostgreSQL is a real one, keeps its data, and leaves nothing behind."""
+"""The test PostgreSQL is a real one, keeps its data, and leaves nothing behind; commands are processes."""
 
 import os
 import signal
@@ -12,6 +12,8 @@ import asyncpg
 import pytest
 
 from devtools import postgres as pg
+from devtools import programs
+from ostinato import EngineOptions, Ostinato
 
 ROOT = Path(__file__).parent.parent
 
@@ -22,16 +24,30 @@ def server() -> Iterator[pg.PostgresServer]:
         yield server
 
 
-async def test_url_fixture_gives_an_empty_database_of_each_kind(url: str) -> None:
-    if url.startswith("sqlite:"):
-        assert url.startswith("sqlite:////")
-        assert not Path(url.removeprefix("sqlite:///")).exists()
-        return
+async def tables(url: str) -> int:
     connection = await asyncpg.connect(url)
     try:
-        assert await connection.fetchval("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 0
+        return await connection.fetchval("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
     finally:
         await connection.close()
+
+
+async def test_there_is_nothing_in_an_empty_database(empty_url: str) -> None:
+    if empty_url.startswith("sqlite:"):
+        assert empty_url.startswith("sqlite:////")
+        assert not Path(empty_url.removeprefix("sqlite:///")).exists()
+    else:
+        assert await tables(empty_url) == 0
+
+
+async def test_a_database_with_the_schema_needs_no_migration_and_has_no_rows(url: str) -> None:
+    app = Ostinato(url, options=EngineOptions(work=False, maintain=False))
+    await app.start(migrate=False)
+    try:
+        assert await app.jobs() == []
+        assert await app.engine.store.functions("default") == {}
+    finally:
+        await app.stop()
 
 
 async def test_server_is_postgres_18_with_fsync_on(server: pg.PostgresServer) -> None:
@@ -91,6 +107,28 @@ def test_server_goes_down_with_its_killed_owner() -> None:
     while Path(home).exists() or _is_alive(int(pid)):
         assert time.monotonic() < deadline, "the server outlived its owner"
         time.sleep(0.05)
+
+
+def test_a_command_is_a_process_with_its_own_folder_environment_and_streams(tmp_path: Path) -> None:
+    def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+        return programs.run_command(arguments, cwd=tmp_path, env=os.environ | more, stdin=stdin)
+
+    (tmp_path / "odd.py").write_text("import os\nprint(os.getppid(), os.environ['ODD'], flush=True)\n1 / 0\n")
+    failed = run("worker", "odd.py", ODD="first")
+    assert failed.returncode == 2
+    assert failed.stdout.split()[1] == "first"
+    assert failed.stdout.split()[0] != str(os.getppid())
+    assert failed.stderr.startswith("error: importing 'odd.py' failed: ZeroDivisionError")
+    assert run("worker", "odd.py", ODD="second").stdout.split()[1] == "second"
+    assert "ODD" not in os.environ
+    assert "the job on stdin is not valid JSON" in run("jobs", "submit", "-", stdin="{").stderr
+    assert run("--version").stdout.startswith("ostinato ")
+
+
+def test_a_command_that_does_not_end_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "idle.py").write_text("import time\ntime.sleep(60)\n")
+    with pytest.raises(subprocess.TimeoutExpired):
+        programs.run_command(["worker", "idle.py"], cwd=tmp_path, env=os.environ, timeout=0.5)
 
 
 def _is_alive(pid: int) -> bool:

@@ -1,5 +1,6 @@
 """uv and pip install the same versions: `make lock` wrote uv.lock and constraints.txt together."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -31,6 +32,13 @@ def test_lock_knows_the_declared_requirements() -> None:
 def test_lock_names_only_the_public_registry() -> None:
     hosts = {urlsplit(url).netloc for url in re.findall(r'https?://[^"]+', (ROOT / "uv.lock").read_text())}
     assert hosts == {"pypi.org", "files.pythonhosted.org"}
+
+
+def test_lock_of_the_ui_names_no_registry() -> None:
+    """It is made wherever somebody works, with whatever registry there is."""
+    packages = json.loads((ROOT / "ui" / "package-lock.json").read_text())["packages"]
+    assert len(packages) > 100
+    assert [name for name, package in packages.items() if "resolved" in package] == []
 
 
 def _name_and_specifier(requirement: str) -> tuple[str, str]:

@@ -14,7 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ostinato import Context, Ostinato
+
 Output = dict[str, Any]
+DOMAIN = "incidents"
 
 # --- ingestion: one report in, a few facts out -------------------------------------------------------------------
 
@@ -132,7 +135,7 @@ DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 def count(raw_data: Mapping[str, Any], parent_output: object = None) -> Output:
     """How many there are, and of which kind."""
     found = _asked_for(raw_data)
-    kinds = Counter(incident["fields"]["category"] for incident in found)
+    kinds = Counter(map(_category, found))
     return {"count": len(found), "byCategory": dict(_most_first(kinds)), "evidence": _ids(found)}
 
 
@@ -156,8 +159,8 @@ def changes(raw_data: Mapping[str, Any], parent_output: object = None) -> Output
     after = [incident for incident in asked if _day(incident) >= since]
     length = max((_day(incident) for incident in after), default=since) - since + datetime.timedelta(days=1)
     before = [incident for incident in asked if since - length <= _day(incident) < since]
-    difference = Counter(incident["fields"]["category"] for incident in after)
-    difference.subtract(incident["fields"]["category"] for incident in before)
+    difference = Counter(map(_category, after))
+    difference.subtract(map(_category, before))
     return {
         "since": since.isoformat(),
         "more": sorted(name for name, number in difference.items() if number > 0),
@@ -169,7 +172,7 @@ def changes(raw_data: Mapping[str, Any], parent_output: object = None) -> Output
 def related(raw_data: Mapping[str, Any], parent_output: object = None) -> Output:
     """The reports that a search has found to be most like the question, best first."""
     found = raw_data.get("found", [])
-    return {"related": [incident["fields"]["summary"] for incident in found], "evidence": _ids(found)}
+    return {"related": [incident["fields"].get("summary", "") for incident in found], "evidence": _ids(found)}
 
 
 def _asked_for(raw_data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -181,11 +184,19 @@ def _asked_for(raw_data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _of_category(raw_data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     named = re.findall("|".join(CATEGORIES), raw_data["question"].lower())
-    return [one for one in raw_data["incidents"] if not named or one["fields"]["category"] in named]
+    return [one for one in raw_data["incidents"] if not named or _category(one) in named]
+
+
+# An incident may lack what the agent for it failed to find out.
+
+
+def _category(incident: Mapping[str, Any]) -> str:
+    return incident["fields"].get("category", "other")
 
 
 def _day(incident: Mapping[str, Any]) -> datetime.date:
-    return datetime.datetime.fromisoformat(incident["fields"]["at"]).date()
+    at = incident["fields"].get("at")
+    return datetime.date.min if at is None else datetime.datetime.fromisoformat(at).date()
 
 
 def _ids(incidents: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -201,3 +212,41 @@ FUNCTIONS: dict[str, Callable[..., Output]] = {
     for function in (place, time, category, severity, summary, count, where, changes, related)
 }
 """By the names that the definitions know them under."""
+
+
+# --- in an application -------------------------------------------------------------------------------------------
+
+RELATED = 5
+COUNTED = ("incidents.count", "incidents.where", "incidents.changes")
+
+
+def register(app: Ostinato) -> None:
+    """Those that read a report are plain functions. Those that answer questions get what was saved before: all of it,
+    by its fields, to count; or the few reports that are most like the question, by `ctx.search`."""
+
+    async def saved() -> list[dict[str, Any]]:
+        incidents: list[dict[str, Any]] = []
+        cursor = None
+        while True:
+            page = await app.results.list(domain=DOMAIN, cursor=cursor, most=500)
+            incidents += map(incident, page)
+            cursor = page.cursor
+            if cursor is None:
+                return incidents
+
+    def over_saved(function: Callable[..., Output]) -> Callable[..., Any]:
+        async def answer(raw_data: dict[str, Any]) -> Output:
+            return function({**raw_data, "incidents": await saved()})
+
+        return answer
+
+    async def searched(ctx: Context, raw_data: dict[str, Any]) -> Output:
+        hits = await ctx.search(raw_data["question"], domain=DOMAIN, most=RELATED)
+        return related({**raw_data, "found": [incident(hit) for hit in hits]})
+
+    for name, function in FUNCTIONS.items():
+        app.agent(name)(over_saved(function) if name in COUNTED else searched if function is related else function)
+
+
+def incident(found: Any) -> dict[str, Any]:
+    return {"incident_id": found.result_id, "fields": found.document["synthesized"]}

@@ -1,54 +1,36 @@
-"""The agents of the incidents, as functions of an application: `ostinato dev examples/incidents/app.py`.
+"""The agents of the incidents in an application: `ostinato dev examples/incidents/app.py`.
 
-Those that read a report are plain functions. Those that answer questions get what was saved before: all of it, by its
-fields, to count; or the few reports that are most like the question, by `ctx.search`.
+With `INCIDENTS_MODEL=gpt-5-mini`, main.py lets a language model read the reports, at OpenAI or wherever
+`INCIDENTS_BASE_URL` says; its key is `$OPENAI_API_KEY`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from urllib.parse import urlsplit
 
-import agents
-from agents import Output
+from agents import register
 
-from ostinato import Context, Ostinato
+from ostinato import EngineOptions, Ostinato
 
-DOMAIN = "incidents"
-ASKED = ("incidents.count", "incidents.where", "incidents.changes")
-RELATED = 5
-
-app = Ostinato(os.environ.get("OSTINATO_URL", "sqlite:///incidents.db"))
+MODEL = os.environ.get("INCIDENTS_MODEL")
+BASE_URL = os.environ.get("INCIDENTS_BASE_URL")
 
 
-async def saved() -> list[dict[str, Any]]:
-    """Every incident that was read so far, with what the agents found out about it."""
-    incidents: list[dict[str, Any]] = []
-    cursor = None
-    while True:
-        page = await app.results.list(domain=DOMAIN, cursor=cursor, most=500)
-        incidents += map(incident, page)
-        cursor = page.cursor
-        if cursor is None:
-            return incidents
+def secret(name: str) -> str | None:
+    """Agents say `secret://OPENAI_API_KEY`, and get that of their own tenant: there is but one here."""
+    return os.environ.get("OPENAI_API_KEY", "") if name == "default.OPENAI_API_KEY" else None
 
 
-def incident(found: Any) -> dict[str, Any]:
-    return {"incident_id": found.result_id, "fields": found.document["synthesized"]}
+def options() -> EngineOptions:
+    """Calls to the outside are off unless somebody wants them, and never reach this network unless it is named."""
+    named = urlsplit(BASE_URL or "").hostname
+    return EngineOptions(webhooks=MODEL is not None, webhook_networks=(named,) if named else ())
 
 
-def over_saved(function: Callable[..., Output]) -> Callable[..., Any]:
-    async def answer(raw_data: dict[str, Any]) -> Output:
-        return function({**raw_data, "incidents": await saved()})
-
-    return answer
-
-
-async def related(ctx: Context, raw_data: dict[str, Any]) -> Output:
-    hits = await ctx.search(raw_data["question"], domain=DOMAIN, most=RELATED)
-    return agents.related({**raw_data, "found": [incident(hit) for hit in hits]})
-
-
-for name, function in agents.FUNCTIONS.items():
-    app.agent(name)(over_saved(function) if name in ASKED else related if name == "incidents.related" else function)
+app = Ostinato(
+    os.environ.get("OSTINATO_URL", f"sqlite:///incidents{'' if MODEL is None else '-llm'}.db"),
+    options=options(),
+    secrets=secret,
+)
+register(app)

@@ -11,7 +11,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from app import DOMAIN, app
+from agents import DOMAIN
+from app import BASE_URL, MODEL, app
+
+from ostinato import definition_files
 
 FOLDER = Path(__file__).parent
 QUESTIONS = (
@@ -23,10 +26,13 @@ QUESTIONS = (
 
 async def define() -> None:
     """As `ostinato playbooks apply examples/incidents` does it. What is unchanged gets no new version."""
-    save = {"agents": app.playbooks.agents, "graphs": app.playbooks.graphs, "playbooks": app.playbooks.shelf}
-    for folder, shelf in save.items():
-        for file in sorted((FOLDER / folder).glob("*.json")):
-            await shelf.save(json.loads(file.read_text()))
+    await app.playbooks.apply(FOLDER)
+    if MODEL is None:
+        return
+    readers = FOLDER / "llm" / "agents" / "reading.yaml"
+    for found in definition_files.read(readers.read_bytes(), str(readers)):
+        model = {"model": MODEL} if BASE_URL is None else {"model": MODEL, "baseUrl": BASE_URL}
+        await app.playbooks.define_agent(found.document | {"llm": found.document["llm"] | model})
 
 
 async def ingest() -> int:

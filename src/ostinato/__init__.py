@@ -3,6 +3,7 @@
 from ostinato import errors
 from ostinato.app import Job, Ostinato
 from ostinato.context import Context, SyncContext
+from ostinato.core.approvals import Decision
 from ostinato.core.graph import Plan
 from ostinato.core.retry import Retry
 from ostinato.encryption import Keyring
@@ -11,6 +12,7 @@ from ostinato.options import EngineOptions
 
 __all__ = [
     "Context",
+    "Decision",
     "EngineOptions",
     "Job",
     "Keyring",

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, commands, fold, ledger, rows, states
-from ostinato.store import database, store, stream
+from ostinato.core import approvals, budgets, codec, commands, fold, ledger, rows, states, usage
+from ostinato.store import database, store, stream, usages
 from ostinato.store.database import fetch
 
 PAGE = 5_000
@@ -44,11 +44,13 @@ class _Snapshot(msgspec.Struct):
     timers: dict[str, rows.Timer]
     letters: set[str]
     steps: set[tuple[str, str]]
+    approvals: dict[tuple[str, str], rows.Approval]
     leased: dict[str, set[str]]
+    usage: dict[usages.AttemptKey, usage.Usage]
 
 
 async def audit(target: store.Store, tenant: str | None = None) -> Report:
-    """Look at every job of one tenant, or of all of them."""
+    """Look at every job of one tenant, or of all of them, and at the items of their pipelines."""
     report = Report()
     for owner in [tenant] if tenant is not None else await target.tenants():
         after = ""
@@ -56,7 +58,19 @@ async def audit(target: store.Store, tenant: str | None = None) -> Report:
             for job_id in page:
                 await _audit_job(target, owner, job_id, report)
             after = page[-1]
+        report.problems += await target.db.read(lambda owner=owner: _item_problems(owner))
     return report
+
+
+def _item_problems(tenant: str) -> database.Script[list[Problem]]:
+    """The history of every item of a pipeline leads to where it is, and as many are counted as there are."""
+    found: list[Problem] = []
+    for item_id, status, number, before, after in (yield fetch("audit_item_moves", tenant=tenant)):
+        message = f"item {item_id!r} is in {status}, and move {number} of its history goes from {before} to {after}"
+        found.append(Problem("I8", tenant, "", None, message))
+    for key, items, counted in (yield fetch("audit_item_counts", tenant=tenant)):
+        found.append(Problem("I8", tenant, "", None, f"{items} items are in {key}, and {counted} are counted"))
+    return found
 
 
 async def _audit_job(target: store.Store, tenant: str, job_id: str, report: Report) -> None:
@@ -94,11 +108,14 @@ def _read(tenant: str, job_id: str) -> database.Script[_Snapshot | None]:
     timers = {row[1]: rows.Timer(*row) for row in (yield fetch("audit_timers", tenant=tenant, job_id=job_id))}
     letters = {row[0] for row in (yield fetch("audit_dead_letters", tenant=tenant, job_id=job_id))}
     steps = {(row[0], row[1]) for row in (yield fetch("audit_steps", tenant=tenant, job_id=job_id))}
+    asked = [rows.Approval(*row) for row in (yield fetch("audit_approvals", tenant=tenant, job_id=job_id))]
+    by_place = {(row.task_id, row.key): row for row in asked}
     leased: dict[str, set[str]] = {}
     if any(task.state == states.PROCESSING for task in tasks.values()):
         for token, held in (yield fetch("audit_leases", tenant=tenant)):
             leased[token] = {task_id for holder, task_id in codec.decode(held) if holder == job_id}
-    return _Snapshot(job, tasks, edges, fold.fold(told), ready, timers, letters, steps, leased)
+    used = yield from usages.of_attempts(tenant, job_id)
+    return _Snapshot(job, tasks, edges, fold.fold(told), ready, timers, letters, steps, by_place, leased, used)
 
 
 Found = tuple[str, str | None, str]
@@ -112,6 +129,8 @@ def _problems(snapshot: _Snapshot) -> Iterator[Found]:
         yield from _task_problems(snapshot, task)
         yield from _place_problems(snapshot, task)
     yield from _stray_rows(snapshot)
+    yield from _usage_problems(snapshot)
+    yield from _approval_problems(snapshot)
 
 
 def _job_problems(snapshot: _Snapshot) -> Iterator[Found]:
@@ -134,7 +153,8 @@ def _job_problems(snapshot: _Snapshot) -> Iterator[Found]:
     if job.max_parallel is not None and in_turn > job.max_parallel:
         yield "I12", None, f"{in_turn} of its tasks are pending or processing and {job.max_parallel} may be"
     turn_waiters = any(timer.kind == "turn" for timer in snapshot.timers.values())
-    if job.max_parallel is not None and turn_waiters and in_turn < job.max_parallel:
+    budget_waiters = any(timer.kind == "budget" for timer in snapshot.timers.values())
+    if job.max_parallel is not None and turn_waiters and in_turn < job.max_parallel and not budget_waiters:
         yield "I2", None, "a task waits for its turn and nobody is in its way"
     if job.state == states.RUNNING and counted["active"] == 0:
         yield "I2", None, "the job is running and nothing in it can run"
@@ -209,8 +229,42 @@ def _place_problems(snapshot: _Snapshot, task: rows.Task) -> Iterator[Found]:
             task.task_id,
             f"it is {task.state} and its timer {'is' if task.state != 'waiting' else 'is not'} set",
         )
-    if (task.task_id in snapshot.letters) != (task.state == states.FAILED):
+    if (task.task_id in snapshot.letters) != ledger.is_dead_letter(snapshot.job, task):
         yield "I8", task.task_id, f"it is {task.state} and its dead letter does not say so"
+
+
+def _usage_problems(snapshot: _Snapshot) -> Iterator[Found]:
+    job, folded = snapshot.job, snapshot.folded
+    if job.spent != folded.spent:
+        yield "I8", None, f"the row says {usage.shown(job.spent)} spent and the events say {usage.shown(folded.spent)}"
+    if job.budget != folded.budget:
+        yield "I8", None, "the row and the events disagree about its budget"
+    exhausted = job.budget is not None and job.spent >= job.budget
+    for timer in snapshot.timers.values():
+        if timer.kind == "budget" and timer.name == budgets.JOB and not exhausted:
+            yield "I2", timer.task_id, "it waits for the budget of its job, which is not used up"
+    told = {(task.task_id, n): used for task in folded.tasks.values() for n, used in task.usage.items()}
+    for task_id, attempt in sorted(told.keys() | snapshot.usage.keys()):
+        if told.get((task_id, attempt)) != snapshot.usage.get((task_id, attempt)):
+            yield "I8", task_id, f"the rows and the events disagree about what attempt {attempt} used up"
+
+
+def _approval_problems(snapshot: _Snapshot) -> Iterator[Found]:
+    """What people are asked is what the events say, and whoever waits for them has its timer."""
+    told = snapshot.folded.approvals
+    for task_id, key in sorted(told.keys() ^ snapshot.approvals.keys()):
+        yield "I8", task_id, f"the rows and the events disagree about whether people were asked ({key or 'its own'})"
+    for place in sorted(told.keys() & snapshot.approvals.keys()):
+        row, asks = snapshot.approvals[place], told[place]
+        made = [(one.by, one.decision) for one in approvals.read(row.document).made]
+        says = (row.state, made, row.requested_at, row.submitted_by, row.escalated_at is not None)
+        if says != (asks.state, asks.made, asks.requested_at, asks.submitted_by, asks.escalated):
+            yield "I8", row.task_id, f"the row of the approval says {says[:2]} and the events {(asks.state, asks.made)}"
+        timer = snapshot.timers.get(row.task_id)
+        timed = timer is not None and timer.kind == "approval" and timer.key == row.key
+        due_at = timer.due_at if timed and timer is not None else None
+        if timed != (row.state == approvals.WAITING) or due_at != row.due_at:
+            yield "I2", row.task_id, f"its approval is {row.state}, and its timer does not say so"
 
 
 def _stray_rows(snapshot: _Snapshot) -> Iterator[Found]:

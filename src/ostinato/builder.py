@@ -57,7 +57,7 @@ class Graph:
 
     def document(self) -> dict[str, Any]:
         """The job as a document, ready to be submitted or written as JSON."""
-        fields = {"request_id", "correlation_id", "idempotency_key", "job_id", "tags", "priority", "deadline"}
+        fields = {"request_id", "correlation_id", "idempotency_key", "job_id", "tags", "priority", "deadline", "budget"}
         unknown = set(self._settings) - fields
         if unknown:
             raise errors.InvalidInput(f"{sorted(unknown)} are not settings of a job: use {', '.join(sorted(fields))}")
@@ -84,5 +84,6 @@ _OPTIONS = {
     "queue": "queue",
     "priority": "priority",
     "optional": "optional",
+    "approval": "approval",
     "on_dependency_failure": "onDependencyFailure",
 }

@@ -6,10 +6,12 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol, TypedDict, Unpack
+
+import msgspec
 
 from ostinato import errors, secrets, threads
-from ostinato.core import codec, commands, graph, rows, statuses
+from ostinato.core import approvals, codec, commands, graph, rows, statuses, usage
 
 READ_AHEAD = 64
 """Outputs of up to this many dependencies are read before a function that uses them starts; the rest on demand."""
@@ -31,9 +33,30 @@ def about(tenant: str, lease: rows.Lease) -> dict[str, Any]:
 class Suspended(BaseException):
     """The function is to be left now and entered again later. Let it pass: do not catch BaseException in a function."""
 
-    def __init__(self, command: commands.Suspend) -> None:
-        super().__init__("this function is waiting durably; let this exception pass through your code")
+    def __init__(self, command: commands.Suspend | commands.FinishItem) -> None:
+        super().__init__("the engine has taken over from here; let this exception pass through your code")
         self.command = command
+
+
+class Asked(TypedDict, total=False):
+    """How people are asked, as in the `approval` of a task."""
+
+    decisions: Sequence[str]
+    quorum: int
+    approvers: Sequence[str] | None
+    not_submitter: bool
+    allow_edit: bool
+    escalate: Mapping[str, Any] | None
+    """`{"after": seconds, "to": [names]}`"""
+    deadline: float | None
+    on_deadline: approvals.OnDeadline
+
+
+def _camel(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {_FIELDS.get(name, name): value for name, value in asked.items()}
+
+
+_FIELDS = {"not_submitter": "notSubmitter", "allow_edit": "allowEdit", "on_deadline": "onDeadline"}
 
 
 class Services(Protocol):
@@ -208,6 +231,31 @@ class Context:
             )
         return outcome["value"]
 
+    async def approve(
+        self, title: str, payload: Any = None, *, name: str | None = None, **asked: Unpack[Asked]
+    ) -> approvals.Decision:
+        """Wait durably until people have decided, and return what. Raises Rejected, or ApprovalExpired if nobody did.
+
+        Approvals are told apart by their order, or by a `name` of their own.
+        """
+        approval = approvals.read_document({"title": title} | _camel(asked))
+        data = codec.encode(payload, "the payload of the approval", self._services.max_payload_bytes)
+        key = self._next_key("approve" if name is None else f"approve:{name}")
+        recorded = await self._recorded(key) or await self._recorded(f"{key}!{self._lease.attempt_base}")
+        if recorded is None:
+            if self.redactor is not None:
+                approval = approvals.read_document(self.redactor.document(msgspec.to_builtins(approval)))
+            data = self.redacted(data)
+            raise Suspended(commands.Suspend(self._lease, "approval", key, approval=approval, payload=data))
+        result: dict[str, Any] = codec.decode(recorded)
+        if result["decision"] == approvals.REJECT:
+            raise errors.Rejected(approvals.rejection(title, result), **result)
+        if result["decision"] == approvals.EXPIRED:
+            raise errors.ApprovalExpired(approvals.expiry(title))
+        return approvals.Decision(
+            result["decision"], result["reviewedBy"], result["reviewedAt"], result["reviewNotes"], result["payload"]
+        )
+
     async def add_tasks(self, tasks: Sequence[Any]) -> list[str]:
         """Let this job grow. The same call on a later attempt adds nothing twice."""
         key = self._next_key("add_tasks")
@@ -223,6 +271,13 @@ class Context:
         self._remember(key, codec.encode(added))
         return added
 
+    async def finish(self, status: str, reason: str | None = None, output: Any = None) -> NoReturn:
+        """As a step of a pipeline: end the item here, in one of the statuses that the step says it `ends` in."""
+        data = self.redacted(codec.encode(output, "the output of the task", self._services.max_payload_bytes))
+        if self.redactor is not None:
+            status, reason = self.redactor.document([status, reason])
+        raise Suspended(commands.FinishItem(self._lease, status, data, reason))
+
     async def publish(self, status: str, message: str | None = None) -> None:
         """Say how this job stands, for all who follow it. Whether that can be recorded is not the job's concern."""
         try:
@@ -236,6 +291,25 @@ class Context:
     async def search(self, q: str, /, **wanted: Any) -> list[Any]:
         """Search what jobs have saved, as `app.results.search` does: by words and likeness, best first."""
         return await self._services.search(q, **wanted)
+
+    async def spend(
+        self,
+        cost: float = 0.0,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        calls: int = 1,
+        model: str | None = None,
+    ) -> None:
+        """Record what this attempt has used up. Say it where it is paid, so inside the step if there is one: a step
+        that is not run again is not paid again either."""
+        if self.redactor is not None:
+            model = self.redactor.document(model)
+        used = usage.read(cost, input_tokens, output_tokens, calls, model)
+        await self.record_usage(used, model)
+
+    async def record_usage(self, used: usage.Usage, model: str | None = None, function: str | None = None) -> None:
+        """The same, for what may be counted under another name."""
+        await self._services.execute(commands.RecordUsage(self._lease, used, model, function, late=True))
 
     async def heartbeat(self) -> None:
         """Give others a turn, and leave here if the task was cancelled meanwhile."""
@@ -304,14 +378,33 @@ class SyncContext:
     def wait_for(self, name: str, timeout: float | None = None) -> Any:
         return self._wait(self._ctx.wait_for(name, timeout))
 
+    def approve(
+        self, title: str, payload: Any = None, *, name: str | None = None, **asked: Unpack[Asked]
+    ) -> approvals.Decision:
+        return self._wait(self._ctx.approve(title, payload, name=name, **asked))
+
     def add_tasks(self, tasks: Sequence[Any]) -> list[str]:
         return self._wait(self._ctx.add_tasks(tasks))
+
+    def finish(self, status: str, reason: str | None = None, output: Any = None) -> NoReturn:
+        self._wait(self._ctx.finish(status, reason, output))
+        raise AssertionError  # it has been left above
 
     def publish(self, status: str, message: str | None = None) -> None:
         self._wait(self._ctx.publish(status, message))
 
     def search(self, q: str, /, **wanted: Any) -> list[Any]:
         return self._wait(self._ctx.search(q, **wanted))
+
+    def spend(
+        self,
+        cost: float = 0.0,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        calls: int = 1,
+        model: str | None = None,
+    ) -> None:
+        self._wait(self._ctx.spend(cost, input_tokens, output_tokens, calls, model))
 
     def heartbeat(self) -> None:
         if self._ctx.cancelled:

@@ -127,6 +127,12 @@ class JobNotFound(NotFound):
     code = "job_not_found"
 
 
+class ItemNotFound(NotFound):
+    """There is no item with this id."""
+
+    code = "item_not_found"
+
+
 class TaskNotFound(NotFound):
     """There is no task with this id in this job."""
 
@@ -155,6 +161,12 @@ class DefinitionNotFound(NotFound):
     """Nothing of that name is defined, for this tenant."""
 
     code = "definition_not_found"
+
+
+class ApprovalNotFound(NotFound):
+    """Nobody is asked for approval there."""
+
+    code = "approval_not_found"
 
 
 class GateKeyNotFound(NotFound):
@@ -211,6 +223,12 @@ class NotSearchable(NotPossible):
     code = "not_searchable"
 
 
+class ApprovalDecided(NotPossible):
+    """This approval is decided, withdrawn or has changed since: look at it again."""
+
+    code = "approval_decided"
+
+
 class LeaseLost(NotPossible):
     """This attempt no longer owns the task: it was cancelled, timed out or given to another worker."""
 
@@ -230,6 +248,12 @@ class Forbidden(OstinatoError):
     """This key may not do that."""
 
     code = "forbidden"
+
+
+class NotAnApprover(Forbidden):
+    """This person may not decide on this approval."""
+
+    code = "not_an_approver"
 
 
 class RequestRefused(OstinatoError):
@@ -363,6 +387,18 @@ class TerminalError(OstinatoError):
     """Raise this in a function to fail the task for good, whatever its retry policy says."""
 
     code = "terminal"
+
+
+class Rejected(TerminalError):
+    """Somebody has rejected it."""
+
+    code = "rejected"
+
+
+class ApprovalExpired(TerminalError, TimeoutError):
+    """Nobody decided before the deadline."""
+
+    code = "approval_expired"
 
 
 class UnknownSecret(TerminalError):

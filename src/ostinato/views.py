@@ -3,14 +3,50 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import functools
+import operator
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ostinato import errors
-from ostinato.core import audit_chain, codec, events, executions, ledger, moments, rows, states
+from ostinato.core import audit_chain, codec, events, executions, ledger, moments, rows, states, usage
 from ostinato.store import store as store_
+
+
+class UsageView(msgspec.Struct, frozen=True, rename="camel"):
+    """What was used up; `cost` is in whatever currency prices are in."""
+
+    cost: float
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+
+class UsageRow(UsageView, frozen=True, rename="camel"):
+    """What was used up on one day, under one name, or by one function."""
+
+    key: str
+
+
+class BudgetView(msgspec.Struct, frozen=True, rename="camel"):
+    """What a tenant may spend in a day and in a month of UTC (null is as much as it likes), and what it has spent."""
+
+    day: float | None
+    month: float | None
+    spent_today: float
+    spent_this_month: float
+
+
+class UsageReport(msgspec.Struct, frozen=True, rename="camel"):
+    """What was used up from one day of UTC to another, both included; by name and function, the dearest first."""
+
+    by: str
+    from_: datetime.date = msgspec.field(name="from")
+    to: datetime.date
+    rows: list[UsageRow]
+    total: UsageView
 
 
 class JobView(msgspec.Struct, frozen=True, rename="camel"):
@@ -27,6 +63,10 @@ class JobView(msgspec.Struct, frozen=True, rename="camel"):
     deadline_at: datetime.datetime | None
     total_tasks: int
     task_statuses: dict[str, int]
+    spent: float
+    """What its attempts have cost so far."""
+    budget: float | None
+    """What it may cost; when that is spent, nothing more of it begins."""
 
 
 class TaskView(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,6 +95,8 @@ class AttemptView(msgspec.Struct, frozen=True, rename="camel"):
     ended_at: datetime.datetime | None
     error: Any
     worker: str | None
+    usage: UsageView | None = None
+    """None if it has not said that it used anything up."""
 
 
 class StepView(msgspec.Struct, frozen=True, rename="camel"):
@@ -76,6 +118,8 @@ class TaskDetail(msgspec.Struct, frozen=True, rename="camel"):
     more_steps: bool
     """There are more steps than are listed."""
     waits_for: dict[str, Any] | None
+    usage: UsageView
+    """Of all attempts."""
 
 
 class DeadLetterDepth(msgspec.Struct, frozen=True, rename="camel"):
@@ -151,6 +195,14 @@ def moment(micros: int | None) -> datetime.datetime | None:
     return None if micros is None else moments.moment(micros)
 
 
+def usage_view(used: usage.Usage) -> UsageView:
+    return UsageView(usage.money(used.cost), used.calls, used.input_tokens, used.output_tokens)
+
+
+def usage_row(key: str, used: usage.Usage) -> UsageRow:
+    return UsageRow(usage.money(used.cost), used.calls, used.input_tokens, used.output_tokens, key)
+
+
 def job_view(row: rows.Job) -> JobView:
     return JobView(
         job_id=row.job_id,
@@ -166,6 +218,8 @@ def job_view(row: rows.Job) -> JobView:
         deadline_at=moment(row.deadline_at),
         total_tasks=row.total,
         task_statuses=ledger.Ledger.statuses(row),
+        spent=usage.money(row.spent),
+        budget=None if row.budget is None else usage.money(row.budget),
     )
 
 
@@ -236,7 +290,7 @@ async def task_detail(target: store_.Store, tenant: str, job_id: str, task_id: s
         depends_on=story.dependencies,
         input=codec.decode(story.input),
         output=None if story.output is None else codec.decode(story.output),
-        attempts=attempts(story.events),
+        attempts=[_with_usage(attempt, story.usage) for attempt in attempts(story.events)],
         steps=[
             StepView(
                 step.key,
@@ -248,7 +302,14 @@ async def task_detail(target: store_.Store, tenant: str, job_id: str, task_id: s
         ],
         more_steps=story.more_steps,
         waits_for=None if story.timer is None else _waits_for(story.timer),
+        usage=usage_view(functools.reduce(operator.add, story.usage.values(), usage.Usage())),
     )
+
+
+def _with_usage(attempt: AttemptView, used: Mapping[int, usage.Usage]) -> AttemptView:
+    if attempt.attempt not in used:
+        return attempt
+    return msgspec.structs.replace(attempt, usage=usage_view(used[attempt.attempt]))
 
 
 def _waits_for(timer: rows.Timer) -> dict[str, Any]:
@@ -268,6 +329,8 @@ def attempts(stream: Sequence[events.Event]) -> list[AttemptView]:
         elif event.type == events.TASK_RELEASED:
             found.pop(attempt + 1, None)
         elif attempt in found and event.type in events.ATTEMPT_ENDS:
+            if found[attempt].ended_at is not None and event.type in (events.TASK_CANCELLED, events.TASK_SKIPPED):
+                continue  # it had failed: what was given up is the wait for the next one
             found[attempt] = msgspec.structs.replace(
                 found[attempt],
                 outcome=events.ATTEMPT_ENDS[event.type],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -120,8 +121,8 @@ def test_make_run_has_something_to_look_at(tmp_path: Path) -> None:
 
         def states() -> dict[str, str] | None:
             found = httpx2.get(f"{server}/v1/jobs").json()["jobs"]
-            told = {job["name"]: job["state"] for job in found}
-            return told if sorted(told.values()) == [*["completed"] * 3, "failed", *["running"] * 2] else None
+            told = {job["name"]: job["state"] for job in reversed(found) if not job["name"].startswith("pipeline:")}
+            return told if sorted(told.values()) == [*["completed"] * 6, "failed", *["running"] * 2] else None
 
         assert until(states) == {
             "store-report": "completed",
@@ -130,10 +131,46 @@ def test_make_run_has_something_to_look_at(tmp_path: Path) -> None:
             "order-approval": "running",
             "shop-closing": "completed",
             "gate:shops-closed": "running",
+            "incident-reports": "completed",
+            "playbook:incident-ingestion": "completed",
+            "article-feed": "completed",
         }
-        page = httpx2.get(server)
-        assert "price-import" in page.text
-        assert "<script" not in page.text
+
+        def waiting() -> bool:
+            items = httpx2.get(f"{server}/v1/pipelines/publishing/items", params={"status": "pending_review"})
+            return len(items.json()["items"]) == 8
+
+        assert until(waiting), "articles that wait for a review"
+        page = httpx2.get(server, follow_redirects=True)
+        assert page.url.path == "/ui/"
+        assert '<div id="root">' in page.text
         answer = httpx2.post(f"{server}/v1/jobs/demo-approval/signals/approval", json={"payload": True})
         assert answer.json()["heard"] is True, answer.text
-    assert sorted(path.name.partition(".db")[0] for path in tmp_path.iterdir()) == ["complaints", "ostinato"]
+        ingest_watch_and_query(server)
+    left = {path.name.partition(".db")[0] for path in tmp_path.iterdir()}
+    assert left == {"complaints", "ostinato", "thumbnails"}
+
+
+def ingest_watch_and_query(server: str) -> None:
+    """The three lines of the README, as they stand there."""
+    lines = re.findall(r"^curl .*$", (ROOT / "README.md").read_text(), re.M)
+    ingest, watch, query = [line.replace("localhost:8080", server) for line in lines]
+    begun = json.loads(subprocess.check_output(["bash", "-c", ingest], text=True))
+    told: list[str] = []
+    with subprocess.Popen(["bash", "-c", f"exec {watch}"], stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        while not told or told[-1] not in ("complete", "error"):
+            line = watching.stdout.readline()
+            assert line, "the stream has ended"
+            if line.startswith("data: ") and (event := json.loads(line[6:]))["jobId"] == begun["job_id"]:
+                told.append(event["properties"]["status"])
+        watching.terminate()
+    assert told[0] == "loading_agents"
+    assert told.index("agent_complete_category") < told.index("invoking_severity")
+    assert told[-3:] == ["validating", "synthesizing", "complete"]
+    asked = f"{server}/v1/jobs/{json.loads(subprocess.check_output(['bash', '-c', query], text=True))['job_id']}"
+    until(lambda: httpx2.get(asked).json()["state"] == "completed")
+    answer = httpx2.get(f"{asked}/tasks/$synthesize").json()["output"]
+    saved = httpx2.get(f"{server}/v1/jobs/{begun['job_id']}/tasks/$save").json()["output"]
+    assert saved["incident_id"] in answer["evidence"]["count"]
+    assert answer["synthesized"]["count"]["count"] == len(answer["evidence"]["count"])

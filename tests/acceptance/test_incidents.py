@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -12,6 +13,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from devtools import programs
+from tests.agents import support as models
+from tests.playbooks.test_incidents import code as incident_agents
 
 FOLDER = Path(__file__).parents[2] / "examples" / "incidents"
 REPORTS: list[dict[str, Any]] = json.loads((FOLDER / "reports.json").read_text())
@@ -36,7 +41,9 @@ def run(folder: Path, url: str, *arguments: str) -> str:
 
 
 def ostinato(folder: Path, url: str, *arguments: str) -> Any:
-    return json.loads(run(folder, url, "-m", "ostinato.cli.main", *arguments, "--json"))
+    done = programs.run_command([*arguments, "--json"], cwd=folder, env=environment(url))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
 
 
 def answers_of(printed: str) -> list[dict[str, Any]]:
@@ -93,6 +100,38 @@ def test_all_reports_and_three_questions(tmp_path: Path, url: str) -> None:
         where["synthesized"],
         changed["synthesized"],
     ]
+
+
+async def test_a_language_model_reads_instead_with_one_setting(tmp_path: Path, url: str) -> None:
+    """The playbook is the same, and so are the answers: here the model is a server that knows what the functions do."""
+    async with models.running() as endpoint:
+        endpoint.choose = model
+        settings = {"INCIDENTS_MODEL": "test", "INCIDENTS_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": models.KEY}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(FOLDER / "main.py"),
+            cwd=tmp_path,
+            env=environment(url) | settings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        out, complaints = await process.communicate()
+        assert process.returncode == 0, complaints.decode()
+    how_many, where, _ = answers_of(out.decode())
+    assert how_many["synthesized"]["count"]["count"] == len(labelled(category="fire"))
+    assert {item["place"] for item in where["synthesized"]["where"]["places"]} == {
+        one["label"]["place"] for one in labelled(category="flood")
+    }
+    assert len(endpoint.requests) == 5 * len(REPORTS)
+    assert {request.body["model"] for request in endpoint.requests} == {"test"}
+    assert {request.headers["authorization"] for request in endpoint.requests} == {f"Bearer {models.KEY}"}
+
+
+def model(request: models.Request) -> models.Behaviour:
+    said = json.loads(request.body["messages"][1]["content"])
+    return models.saying(
+        incident_agents.FUNCTIONS[f"incidents.{said['agent_id']}"](said["raw_data"], said["parent_output"])
+    )
 
 
 def test_the_lines_of_the_readme(tmp_path: Path, url: str) -> None:

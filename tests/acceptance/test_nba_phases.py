@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from devtools import programs
 from ostinato import Ostinato
 
 FOLDER = Path(__file__).parents[2] / "examples" / "nba_phases"
@@ -17,11 +18,15 @@ DATE = "2025-11-29"
 CHANGED = {"players": ["lebron-james", "stephen-curry", "jayson-tatum"], "teams": ["LAL", "GSW", "BOS"]}
 
 
+def environment(url: str) -> dict[str, str]:
+    return os.environ | {"OSTINATO_URL": url, "COLUMNS": "120"}
+
+
 def run(folder: Path, url: str, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=os.environ | {"OSTINATO_URL": url, "COLUMNS": "120"},
+        env=environment(url),
         capture_output=True,
         text=True,
         timeout=90,
@@ -32,7 +37,9 @@ def run(folder: Path, url: str, *arguments: str) -> str:
 
 
 def ostinato(folder: Path, url: str, *arguments: str) -> Any:
-    return json.loads(run(folder, url, "-m", "ostinato.cli.main", *arguments, "--json"))
+    done = programs.run_command([*arguments, "--json"], cwd=folder, env=environment(url))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
 
 
 async def test_one_date_runs_through_both_phases(tmp_path: Path, url: str) -> None:

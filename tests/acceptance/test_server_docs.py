@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -32,7 +33,7 @@ def first_cells(text: str) -> set[str]:
 def exposed() -> set[str]:
     """Every metric by the name under which Prometheus knows it."""
     counted = metrics.Metrics(None, "default")  # pyright: ignore[reportArgumentType]
-    depth = metrics._Depth(0.0, 0, metrics.gauges.Depth([], 0))
+    depth = metrics._Depth(0.0, 0, metrics.gauges.Depth([], 0, 0, None))
     families = list(counted._families(["default"], "default", depth))
     return {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
 
@@ -44,7 +45,8 @@ def test_every_metric_is_documented() -> None:
 
 @pytest.mark.parametrize("name", ["server", "dev", "worker"])
 def test_every_option_is_documented(name: str) -> None:
-    command = typer.main.get_command(main.root).commands[name]  # pyright: ignore[reportAttributeAccessIssue]
+    root: Any = typer.main.get_command(main.root)
+    command = root.get_command(None, name)
     flags = {
         flag
         for parameter in command.params

@@ -1,13 +1,10 @@
-"""The databases of the engine's tests, and a server on each."""
+"""A server on each database."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.api import support
-from tests.engine.conftest import postgres_url, shared_postgres_url
-
-__all__ = ["postgres_url", "shared_postgres_url"]
 
 
 @pytest.fixture

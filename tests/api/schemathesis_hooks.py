@@ -9,10 +9,20 @@ import schemathesis
 
 FUNCTION = "print"
 """The one that a worker has registered: jobs with others are refused."""
-PAGED = ("/v1/jobs", "/v1/dead-letters", "/v1/executions", "/v1/results", "/v1/gates/{name}/keys")
+PAGED = (
+    "/v1/jobs",
+    "/v1/dead-letters",
+    "/v1/approvals",
+    "/v1/executions",
+    "/v1/results",
+    "/v1/gates/{name}/keys",
+    "/v1/pipelines/{name}/items",
+)
 GRAPHS = ("/v1/jobs", "/v1/plans", "/v1/jobs/{jobId}/tasks", "/v1/work/add-tasks")
 RULE = {"pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "some-job", "name": "go"}}]}
-DEFINITIONS = tuple(f"/v1/{kind}s/{{name}}" for kind in ("gate", "rule", "agent", "graph", "playbook"))
+DEFINITIONS = tuple(f"/v1/{kind}s/{{name}}" for kind in ("gate", "rule", "agent", "graph", "playbook", "pipeline"))
+APPROVAL = {"title": "May I?", "quorum": 2, "approvers": ["ann", "bob"], "escalate": {"after": 60, "to": ["boss"]}}
+PASSED = ("new", "to", "at", "done", "bad", "dead")
 OUTPUT = {"type": "object", "properties": {"place": {"type": "string"}}}
 SPOKEN: dict[str, Any] = {
     "/v1/gates/{name}": {"members": ["a", {"name": "b", "kind": "k"}], "aggregate": {"n": {"how": "sum"}}},
@@ -21,6 +31,15 @@ SPOKEN: dict[str, Any] = {
     "/v1/agents/{name}": {"kind": "function", "function": FUNCTION, "outputSchema": OUTPUT},
     "/v1/graphs/{name}": {"edges": [{"from": "category", "to": "severity"}]},
     "/v1/playbooks/{name}": {"domain": "incidents", "type": "ingestion", "agents": ["some-agents"]},
+    "/v1/pipelines/{name}": {
+        "statuses": [{"code": code, "name": name} for code, name in enumerate(PASSED, 1)],
+        "course": [{"status": "new"}, {"step": "work", "function": FUNCTION, "statuses": ["to", "at", "done"]}],
+        "failed": "bad",
+        "deadLetter": "dead",
+    },
+    "/v1/pipelines/{name}/bulk": {"action": "restart", "filter": {"held": True}},
+    "/v1/items/{itemId}/restart": {"at": "work"},
+    "/v1/items/{itemId}/move": {"status": "new"},
     "/ingest": {"domain_id": "incidents", "data": {"text": "smoke"}},
     "/query": {"domain_id": "incidents", "data": None},
     "/v1/rules/match": {"source": "shop", "detail-type": "Sold"},
@@ -40,6 +59,9 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
         return
     if case.query and case.path in PAGED:
         case.query.pop("cursor", None)  # only what a page before gave
+    if case.query and case.path == "/v1/pipelines/{name}/items":
+        for name in ("status", "stuck", "retrying"):  # one of these and `held`, and a status that there is
+            case.query.pop(name, None)
     if case.query and isinstance(case.query.get("field"), list):
         case.query["field"] = case.query["field"][:1]  # each key once
     if case.headers and case.path == "/v1/jobs":
@@ -66,6 +88,10 @@ def mended(path: str, body: Any) -> Any:
         return body | {"tasks": tasks}
     if path.endswith("/arrivals"):
         return body | {"member": "a", "status": None, "data": {}}  # as the gate that is defined expects it
+    if path.startswith("/enrich-"):
+        return {"itemId": body["itemId"], "step" if path.endswith("step") else "at": "work"}
+    if path == "/v1/work/suspend" and body.get("approval"):
+        body = body | {"approval": APPROVAL}
     return body | {"waitSeconds": 0} if path == "/v1/work/claim" else body  # a request is waited for 10 seconds
 
 
@@ -85,7 +111,9 @@ def without_knots(tasks: list[dict[str, Any]], *, grows: bool) -> list[dict[str,
     for task in tasks:
         known = [kept[up]["taskId"] for up in task.get("dependsOn", ()) if up in kept]
         task_id = str(uuid.uuid4()) if grows else task["taskId"]
-        if task.get("external"):  # nobody runs it
+        if task.get("approval"):  # its settings must fit each other
+            task = task | {"external": False, "approval": APPROVAL}
+        if task.get("external") or task.get("approval"):  # nobody runs it
             task = {name: value for name, value in task.items() if name not in ("delay", "retry", "timeout")}
         kept.setdefault(task["taskId"], task | {"taskId": task_id, "dependsOn": known})
     return list(kept.values())

@@ -45,7 +45,7 @@ async def opened(
     **options: Any,
 ) -> AsyncIterator[Site]:
     """`prepare` adds functions before the server starts."""
-    home = support.make(url, check_functions=False, **(engine or {}))
+    home = support.make(url, **({"check_functions": False} | (engine or {})))
     if prepare is not None:
         prepare(home)
     made = settings.ServerOptions(**({"requests_per_second": 10_000.0} | options))

@@ -21,11 +21,20 @@ RULE = {"pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "some-
 EVENT = {"source": "shop", "detail-type": "Sold"}
 AGENT = {"kind": "function", "function": "echo", "outputSchema": {"type": "object", "properties": {"value": {}}}}
 PLAYBOOK = {"domain": "d", "type": "query", "agents": ["a"]}
+PIPELINE: dict[str, Any] = {
+    "statuses": [
+        {"code": code, "name": name} for code, name in enumerate(("new", "to", "doing", "done", "failed", "dead"), 1)
+    ],
+    "course": [{"status": "new"}, {"step": "work", "function": "echo", "statuses": ["to", "doing", "done"]}],
+    "failed": "failed",
+    "deadLetter": "dead",
+}
 BODIES: dict[str, Any] = {
     "/v1/jobs": support.ONE,
     "/v1/plans": support.ONE,
     "/v1/jobs/{jobId}/tasks": {"tasks": [task("b")]},
     "/v1/jobs/{jobId}/status": {"status": "fine"},
+    "PUT /v1/jobs/{jobId}/budget": {"budget": 1},
     "/v1/jobs/{jobId}/tasks/{taskId}/fail": {"message": "lost"},
     "PUT /v1/gates/{name}": {"members": ["a"]},
     "/v1/gates/{name}/rollback": {"version": 1},
@@ -40,19 +49,36 @@ BODIES: dict[str, Any] = {
     "PUT /v1/graphs/{name}": {"edges": [{"from": "a", "to": "b"}]},
     "PUT /v1/playbooks/{name}": PLAYBOOK,
     **{f"/v1/{kind}s/{{name}}/rollback": {"version": 1} for kind in ("agent", "graph", "playbook")},
+    "PUT /v1/pipelines/{name}": PIPELINE,
+    "/v1/pipelines/{name}/rollback": {"version": 1},
+    "PUT /v1/pipelines/{name}/retry/{step}": {},
+    "POST /v1/pipelines/{name}/items": {"itemId": "fresh", "hold": True},
+    "/v1/pipelines/{name}/process": {},
+    "/v1/pipelines/{name}/bulk": {"action": "restart", "dryRun": False},
+    "/v1/items/{itemId}/restart": {},
+    "/v1/items/{itemId}/decision": {"decision": "approve"},
+    "/v1/items/{itemId}/move": {"status": "new"},
+    "/v1/items/{itemId}/roll-back": {},
+    "/v1/items/{itemId}/migrate": {"version": 1},
+    "/process-queue": {"pipeline": "go"},
+    "/enrich-item": {"itemId": "{itemId}"},
+    "/enrich-single-step": {"itemId": "{itemId}", "step": "work"},
     "/ingest": {"domain_id": "d", "data": {}},
     "/query": {"domain_id": "d", "data": {}},
     "/v1/events": EVENT,
+    "/v1/approvals/{jobId}/{taskId}/decision": {"decision": "approve"},
     "/v1/dead-letters/redrive": {"letters": [{"jobId": "{jobId}", "taskId": "{taskId}"}]},
     "/v1/index/definitions": {"stateMachineArn": "arn", "tags": {}},
     "/v1/work/register": {"functions": [{"name": "nobody-submits-this"}]},
     **{f"/v1/work/{verb}": {"workerId": "some-worker"} for verb in ("claim", "heartbeat", "leave")},
     **{f"/v1/work/{verb}": HELD for verb in ("complete", "fail", "release", "steps", "outputs")},
+    "/v1/work/finish": HELD | {"status": "done"},
     "/v1/work/suspend": HELD | {"kind": "sleep", "key": "sleep", "seconds": 1},
     "/v1/work/step": HELD | {"key": "one"},
     "/v1/work/payload": HELD | {"digest": "00"},
     "/v1/work/add-tasks": HELD | {"key": "add_tasks", "tasks": [task("b")]},
 }
+ITEM = "some-item"
 QUERIES = {"/v1/events/stream": "?cursor=none"}
 """A stream does not end by itself: one that is refused does."""
 
@@ -76,6 +102,7 @@ async def ask(client: Any, route: routing.Declared, job_id: str = "some-job", ta
     def fill(value: Any) -> Any:
         if isinstance(value, str):
             value = value.replace("{jobId}", job_id).replace("{taskId}", task_id)
+            value = value.replace("{itemId}", ITEM).replace("{step}", "work")
             return value.replace("{name}", "go").replace("{key}", "2025-11-29")
         if isinstance(value, dict):
             return {name: fill(item) for name, item in value.items()}
@@ -180,8 +207,14 @@ async def test_history_names_the_key(site: Site) -> None:
 # --- the walk over all routes --------------------------------------------------------------------------------------
 
 
-def test_only_health_and_the_first_page_are_public() -> None:
-    assert {route.path for route in routes() if route.scope == routing.PUBLIC} == {"/", "/healthz", "/readyz"}
+def test_only_health_and_the_pages_are_public() -> None:
+    assert {route.path for route in routes() if route.scope == routing.PUBLIC} == {
+        "/",
+        "/healthz",
+        "/readyz",
+        "/ui",
+        "/ui/{path:path}",
+    }
     assert len(guarded()) > 15
 
 
@@ -221,8 +254,14 @@ async def test_every_id_of_another_tenant_is_not_there(site: Site) -> None:
     failing = await support.submitted(owner, job(task("a", "break")))
     await support.ended(owner, failing)
     before = (await owner.get(f"/v1/jobs/{failing}/events")).json()
+    await owner.put("/v1/pipelines/items", json=PIPELINE)
+    await owner.post("/v1/pipelines/items/items", json={"itemId": ITEM, "payload": "secret", "hold": True})
+    item = (await owner.get(f"/v1/items/{ITEM}")).json()
     tried = 0
     for route in guarded():
+        if "{itemId}" in route.path or "{itemId}" in str(BODIES.get(route.path)):
+            problem(await ask(stranger, route), 404, "item_not_found")
+            tried += 1
         if "{jobId}" in route.path or "{jobId}" in str(BODIES.get(route.path)):
             found = await ask(stranger, route, failing)
             assert found.status_code == 404, f"{route.methods} {route.path}: {found.text}"
@@ -230,8 +269,10 @@ async def test_every_id_of_another_tenant_is_not_there(site: Site) -> None:
             assert same.status_code == 404
             assert same.json()["code"] == found.json()["code"]
             tried += 1
-    assert tried > 8
+    assert tried > 16
     assert (await owner.get(f"/v1/jobs/{failing}/events")).json() == before
+    assert (await owner.get(f"/v1/items/{ITEM}")).json() == item
+    problem(await stranger.get("/v1/pipelines/items/items"), 404, "definition_not_found")
     for path, name in (("/v1/jobs", "jobs"), ("/v1/dead-letters", "deadLetters"), ("/v1/workers", "workers")):
         assert (await stranger.get(path)).json()[name] == []
         assert (await owner.get(path)).json()[name]

@@ -10,6 +10,7 @@ from ostinato.api import audited, routing
 from ostinato.api.graphql import schema
 from tests.api import test_access
 from tests.api.support import ONE, Site, problem, submitted
+from tests.api.test_graphql import literal
 from tests.engine.support import job, task
 
 UNCHANGING = ("GET", "HEAD", "OPTIONS", routing.WEBSOCKET)
@@ -90,7 +91,9 @@ mutation signal { signal(jobId: "idle", name: "go") }
 mutation publishStatus { publishStatus(input: {jobId: "idle", status: "fine"}) { status } }
 mutation retry { retry(jobId: "idle", taskId: "a") }
 mutation skip { skip(jobId: "idle", taskId: "a") }
+mutation cancelTask { cancelTask(jobId: "idle", taskId: "a") }
 mutation redrive { redrive(input: {all: true}) { count } }
+mutation decide { decide(jobId: "idle", taskId: "a", decision: "approve") { state } }
 mutation completeTask { completeTask(jobId: "idle", taskId: "a") }
 mutation failTask { failTask(jobId: "idle", taskId: "a", message: "lost") }
 mutation defineGate { defineGate(definition: {name: "go", members: ["a"]}) { version } }
@@ -101,8 +104,40 @@ mutation resetGate { resetGate(gate: "go", key: "k") }
 mutation freezeGate { freezeGate(gate: "go", key: "k", members: []) { created } }
 mutation defineRule { defineRule(definition: {name: "r", pattern: {a: [1]}, targets: [{job: {tasks: "{%t%}"}}]}) {name}}
 mutation removeRule { removeRule(name: "go") }
+mutation rollBackGate { rollBackGate(name: "go", version: 1) { version } }
+mutation rollBackRule { rollBackRule(name: "go", version: 1) { version } }
+mutation defineAgent { defineAgent(definition: {name: "a", kind: "function", function: "f", outputSchema: S}) { name } }
+mutation removeAgent { removeAgent(name: "go") }
+mutation rollBackAgent { rollBackAgent(name: "go", version: 1) { version } }
+mutation defineGraph { defineGraph(definition: {name: "g", edges: [{from: "a", to: "b"}]}) { version } }
+mutation removeGraph { removeGraph(name: "go") }
+mutation rollBackGraph { rollBackGraph(name: "go", version: 1) { version } }
+mutation definePlaybook { definePlaybook(definition: {name: "p", domain: "d", type: "query", agents: ["a"]}) { name } }
+mutation removePlaybook { removePlaybook(name: "go") }
+mutation rollBackPlaybook { rollBackPlaybook(name: "go", version: 1) { version } }
+mutation definePipeline { definePipeline(definition: P) { version } }
+mutation removePipeline { removePipeline(name: "go") }
+mutation rollBackPipeline { rollBackPipeline(name: "go", version: 1) { version } }
+mutation setJobBudget { setJobBudget(jobId: "j", budget: 1) { jobId } }
+mutation setBudget { setBudget(day: 1) { day } }
+mutation setRetryPolicy { setRetryPolicy(pipeline: "go", step: "work", retry: {}) { changed } }
+mutation resetRetryPolicy { resetRetryPolicy(pipeline: "go", step: "work") { changed } }
+mutation enterItems { enterItems(pipeline: "go", items: [{}]) { created } }
+mutation processItems { processItems(pipeline: "go") { itemId } }
+mutation restartItem { restartItem(itemId: "i") { run } }
+mutation decideItem { decideItem(itemId: "i", decision: "approve") { state } }
+mutation moveItem { moveItem(itemId: "i", status: "new") { status } }
+mutation rollBackItem { rollBackItem(itemId: "i") { status } }
+mutation migrateItem { migrateItem(itemId: "i", version: 1) { version } }
+mutation bulkItems { bulkItems(pipeline: "go", input: {action: "restart", dryRun: false}) { matched } }
+mutation ingest { ingest(domainId: "d", data: 1) { jobId } }
+mutation query { query(domainId: "d", data: 1) { jobId } }
 mutation postEvents { postEvents(events: {specversion: "1.0", source: "shop", id: "1", type: "Sold"}) { id } }
-"""
+mutation createKey { createKey(name: "night", scopes: ["jobs:read"]) { text } }
+mutation revokeKey { revokeKey(keyId: "0123456789abcdef") }
+""".replace("outputSchema: S", 'outputSchema: {type: "object", properties: {value: {}}}').replace(
+    "definition: P", f"definition: {literal(test_access.PIPELINE | {'name': 'p'})}"
+)
 
 
 @pytest.mark.parametrize("name", audited.MUTATIONS)

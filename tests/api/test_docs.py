@@ -24,6 +24,10 @@ async def charge(amount=0):
 async def ship():
     return "shipped"
 
+@app.step("send")
+async def send(item):
+    return {"sent": item["to"]}
+
 @app.agent("find-place")
 async def find_place(raw_data):
     return {"place": raw_data["text"]}
@@ -38,20 +42,25 @@ async def find_district(parent_output):
     ("name", "least"),
     [
         ("http", 8),
-        ("graphql", 7),
+        ("graphql", 10),
         ("streams", 4),
         ("executions", 5),
         ("results", 3),
         ("gates", 10),
+        ("approvals", 5),
         ("rules", 4),
         ("playbooks", 8),
+        ("pipelines", 9),
+        ("usage", 4),
     ],
 )
 def test_every_curl_line_runs(url: str, tmp_path: Path, name: str, least: int) -> None:
     lines = re.findall(r"```sh\n(.*?)```", (ROOT / f"docs/reference/{name}.md").read_text(), re.DOTALL)
     assert len(lines) >= least
     (tmp_path / "shop.py").write_text(APP)
-    key = run(url, "keys", "create", "--scopes", "jobs:read,jobs:write,config:write").split()[0]
+    more = ",admin" if name == "usage" else ""
+    scopes = f"jobs:read,jobs:write,config:write,approvals:decide{more}"
+    key = run(url, "keys", "create", "--scopes", scopes).split()[0]
     with serving(url) as (_, address):
         worker = start(url, "worker", f"{tmp_path}/shop.py:app")
         try:

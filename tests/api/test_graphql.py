@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
 import httpx2
 import pytest
 from graphql import GraphQLObjectType
 
-from ostinato.api import access
+from ostinato.api import access, routing
 from ostinato.api.graphql import permissions, schema
 from ostinato.core import scopes
 from tests.api import support
 from tests.api.support import Site
+from tests.api.test_access import PIPELINE
 from tests.engine.support import job, task
 
 
@@ -48,7 +50,8 @@ async def test_a_job_from_its_submission_to_its_end(site: Site) -> None:
         """query($id: ID!) {
           job(jobId: $id) {
             state name tags totalTasks createdAt
-            tasks(first: 1) { nodes { taskId state detail { output attempts { outcome } steps { key } } why { code } }
+            tasks(first: 1) { nodes { taskId state detail { output attempts { outcome } steps { key } }
+                                      why { code details } }
                               pageInfo { hasNextPage endCursor } }
             events(first: 3) { nodes { type seq } pageInfo { hasNextPage endCursor } }
           }
@@ -64,6 +67,7 @@ async def test_a_job_from_its_submission_to_its_end(site: Site) -> None:
     assert node["taskId"] == "a"
     assert node["detail"]["attempts"] == [{"outcome": "completed"}]
     assert node["why"]["code"] == "ended"
+    assert node["why"]["details"]["at"].endswith("Z")
     assert shown["tasks"]["pageInfo"] == {"hasNextPage": True, "endCursor": "0"}
     assert [event["seq"] for event in shown["events"]["nodes"]] == [1, 2, 3]
     assert shown["events"]["pageInfo"]["endCursor"] == "3"
@@ -205,7 +209,18 @@ def test_every_field_has_a_scope() -> None:
         assert cast("GraphQLObjectType", made.type_map[kind]).fields.keys() == needed.keys()
 
 
+def literal(value: Any) -> str:
+    """A value as GraphQL writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {literal(item)}" for name, item in value.items()) + "}"
+    return "[" + ", ".join(map(literal, value)) + "]" if isinstance(value, list) else json.dumps(value)
+
+
 ARGUMENTS = {
+    "queues": "{ ready }",
+    "waiting": "{ tasks }",
+    "functionNumbers": '(since: "2026-01-01T00:00:00Z") { name }',
+    "keys": "{ keyId }",
     "job": '(jobId: "x") { name }',
     "jobs": "{ nodes { name } }",
     "task": '(jobId: "x", taskId: "a") { name }',
@@ -214,12 +229,19 @@ ARGUMENTS = {
     "workers": "{ host }",
     "deadLetters": "{ nodes { name } }",
     "deadLetterDepth": "{ depth }",
+    "approvals": "{ nodes { title } }",
+    "approval": '(jobId: "x", taskId: "a") { outputs }',
+    "decide": '(jobId: "x", taskId: "a", decision: "approve") { state }',
     "executions": "{ nodes { agentName } }",
     "execution": '(arn: "arn:ostinato:states:local:default:execution:test:x") { agentName }',
     "executionCounts": '(by: "status") { count }',
     "results": "{ nodes { resultId } }",
     "result": '(resultId: "none") { resultId }',
     "search": '(q: "anything") { resultId }',
+    "usage": "{ total { cost } }",
+    "budget": "{ day }",
+    "setJobBudget": '(jobId: "x", budget: 1) { budget }',
+    "setBudget": "(day: 1000000) { day }",
     "plan": '(job: {tasks: [{taskId: "a", name: "echo"}]}) { levels }',
     "submit": '(job: {tasks: [{taskId: "a", name: "echo"}]}) { jobId }',
     "submitMany": '(jobs: [{tasks: [{taskId: "a", name: "echo"}]}]) { jobId }',
@@ -229,6 +251,9 @@ ARGUMENTS = {
     "signal": '(jobId: "x", name: "go")',
     "retry": '(jobId: "x", taskId: "a")',
     "skip": '(jobId: "x", taskId: "a")',
+    "cancelTask": '(jobId: "x", taskId: "a")',
+    "createKey": '(name: "new", scopes: ["jobs:read"]) { text }',
+    "revokeKey": '(keyId: "x")',
     "redrive": '(input: {letters: [{jobId: "x", taskId: "a"}]}) { count }',
     "publishStatus": '(input: {jobId: "x", status: "fine"}) { status }',
     "completeTask": '(jobId: "x", taskId: "a")',
@@ -247,6 +272,53 @@ ARGUMENTS = {
     "freezeGate": '(gate: "x", key: "k", members: []) { jobId }',
     "defineRule": '(definition: {name: "y", pattern: {a: [1]}, targets: [{job: {tasks: "{% t %}"}}]}) { version }',
     "removeRule": '(name: "x")',
+    "gateVersions": '(name: "x") { version }',
+    "ruleVersions": '(name: "x") { version }',
+    "rollBackGate": '(name: "x", version: 1) { version }',
+    "rollBackRule": '(name: "x", version: 1) { version }',
+    "agents": "{ name kind }",
+    "agent": '(name: "x") { version }',
+    "agentVersions": '(name: "x") { version }',
+    "graphs": "{ name }",
+    "graph": '(name: "x") { version }',
+    "graphVersions": '(name: "x") { version }',
+    "playbooks": "{ name agents }",
+    "playbook": '(name: "x") { version }',
+    "playbookVersions": '(name: "x") { version }',
+    "playbookPlan": '(name: "x") { levels }',
+    "defineAgent": """(definition: {name: "y", kind: "function", function: "echo",
+      outputSchema: {type: "object", properties: {value: {}}}}) { version }""",
+    "removeAgent": '(name: "x")',
+    "rollBackAgent": '(name: "x", version: 1) { version }',
+    "defineGraph": '(definition: {name: "y", edges: [{from: "a", to: "b"}]}) { version }',
+    "removeGraph": '(name: "x")',
+    "rollBackGraph": '(name: "x", version: 1) { version }',
+    "definePlaybook": '(definition: {name: "y", domain: "e", type: "query", agents: ["y"]}) { version }',
+    "removePlaybook": '(name: "x")',
+    "rollBackPlaybook": '(name: "x", version: 1) { version }',
+    "pipelines": "{ name steps }",
+    "pipeline": '(name: "x") { version }',
+    "pipelineVersions": '(name: "x") { version }',
+    "pipelineMoves": '(name: "x") { mermaid }',
+    "pipelineHealth": '(name: "x") { items }',
+    "retryPolicies": '(pipeline: "x") { step }',
+    "items": '(pipeline: "x") { nodes { itemId } }',
+    "item": '(itemId: "x") { status }',
+    "definePipeline": f"(definition: {literal(PIPELINE | {'name': 'y'})}) {{ version }}",
+    "removePipeline": '(name: "x")',
+    "rollBackPipeline": '(name: "x", version: 1) { version }',
+    "setRetryPolicy": '(pipeline: "x", step: "work", retry: {}) { changed }',
+    "resetRetryPolicy": '(pipeline: "x", step: "work") { changed }',
+    "enterItems": '(pipeline: "x", items: [{itemId: "y"}]) { created }',
+    "processItems": '(pipeline: "x") { itemId }',
+    "restartItem": '(itemId: "x") { run }',
+    "decideItem": '(itemId: "x", decision: "approve") { state }',
+    "moveItem": '(itemId: "x", status: "new") { status }',
+    "rollBackItem": '(itemId: "x") { status }',
+    "migrateItem": '(itemId: "x", version: 1) { version }',
+    "bulkItems": '(pipeline: "x", input: {action: "restart", dryRun: false}) { matched }',
+    "ingest": '(domainId: "x", data: 1) { jobId }',
+    "query": '(domainId: "x", data: 1) { jobId }',
     "postEvents": '(events: {specversion: "1.0", id: "1", source: "shop", type: "Sold"}) { outcome }',
 }
 
@@ -260,10 +332,28 @@ async def test_every_field_needs_its_scope_and_sees_nothing_of_others(site: Site
     await owner.put(
         "/v1/rules/x", json={"pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "j", "name": "go"}}]}
     )
-    looks = ("/v1/jobs/x/events", "/v1/gates/x/k", "/v1/gates/x", "/v1/rules/x")
+    agent = {"kind": "function", "function": "echo", "outputSchema": {"type": "object", "properties": {"value": {}}}}
+    await owner.put("/v1/agents/x", json=agent)
+    await owner.put("/v1/graphs/x", json={"edges": [{"from": "x", "to": "y"}]})
+    for kind_, name in (("ingestion", "x"), ("query", "z")):
+        await owner.put(f"/v1/playbooks/{name}", json={"domain": "x", "type": kind_, "agents": ["x"]})
+    await owner.put("/v1/pipelines/x", json=PIPELINE)
+    await owner.post("/v1/pipelines/x/items", json={"itemId": "x", "hold": True})
+    looks = (
+        "/v1/items/x",
+        "/v1/jobs",
+        "/v1/jobs/x/events",
+        "/v1/gates/x/k",
+        *(
+            f"/v1/{what}"
+            for what in ("gates/x", "rules/x", "agents/x", "graphs/x", "playbooks/x", "playbooks/z", "pipelines/x")
+        ),
+    )
     before = [(await owner.get(path)).json() for path in looks]
     stranger = await site.admin("other")
-    for field, scope in permissions.NEEDED[kind].items():
+    needed = {field: scope for field, scope in permissions.NEEDED[kind].items() if scope != routing.ANY}
+    assert permissions.NEEDED[kind].keys() - needed.keys() <= {"viewer"}
+    for field, scope in needed.items():
         query = f"{kind.lower()} {{ {field}{ARGUMENTS[field]} }}"
         others = [name for name in scopes.SCOPES if name not in (scope, scopes.ADMIN)]
         error = await refused(site.client(await site.key(*others)), query)
@@ -275,3 +365,78 @@ async def test_every_field_needs_its_scope_and_sees_nothing_of_others(site: Site
             else:
                 assert found["errors"][0]["extensions"]["status"] == 404, found
     assert [(await owner.get(path)).json() for path in looks] == before
+
+
+async def test_what_operators_look_at(site: Site) -> None:
+    client = await site.admin()
+    job_id = await support.submitted(
+        client,
+        job(task("a"), task("b", "break", "a"), task("c", "echo", "b a"), task("d", "nobody-has-this"), name="night"),
+    )
+    await support.support.until(lambda: _failed(client, job_id), "the failure")
+    found = await ask(
+        client,
+        """query($id: ID!) {
+          viewer { tenant keyId name scopes }
+          job(jobId: $id) { tasks(first: 3) { nodes { taskId dependsOn } } }
+          task(jobId: $id, taskId: "c") { dependsOn }
+          executions { nodes { jobId job { name } } }
+          hours: executionCounts(by: "hour") { key count }
+          queues { queue name ready oldestReadyAt }
+          functionNumbers(since: "2026-01-01T00:00:00Z") { name completed failed retried seconds }
+        }""",
+        id=job_id,
+    )
+    assert (found["viewer"]["tenant"], found["viewer"]["scopes"]) == ("default", ["admin"])
+    assert [node["dependsOn"] for node in found["job"]["tasks"]["nodes"]] == [[], ["a"], ["a", "b"]]
+    assert found["task"] == {"dependsOn": ["a", "b"]}
+    assert found["executions"]["nodes"] == [{"jobId": job_id, "job": {"name": "night"}}]
+    (hour,) = found["hours"]
+    assert hour["count"] == 1
+    assert hour["key"].endswith(":00:00Z")
+    (queue,) = found["queues"]
+    assert (queue["queue"], queue["name"], queue["ready"]) == ("default", "nobody-has-this", 1)
+    broken, echo = found["functionNumbers"]
+    assert (broken["name"], broken["completed"], broken["failed"], broken["retried"]) == ("break", 0, 1, 0)
+    assert (echo["name"], echo["completed"], echo["failed"]) == ("echo", 1, 0)
+    assert 0 <= echo["seconds"] < 5
+    assert (await ask(client, 'mutation($id: ID!) { cancelTask(jobId: $id, taskId: "d") }', id=job_id))[
+        "cancelTask"
+    ] == "cancelled"
+
+
+async def test_what_waits_is_told_by_kind(site: Site) -> None:
+    client = await site.admin()
+    await support.submitted(
+        client, job(task("a", external=True), task("b", "echo", delay=3600), task("c", external=True))
+    )
+    found = (await ask(client, "{ waiting { kind tasks nextDueAt } }"))["waiting"]
+    assert [(one["kind"], one["tasks"], one["nextDueAt"] is None) for one in found] == [
+        ("delay", 1, False),
+        ("external", 2, True),
+    ]
+
+
+async def test_keys_are_made_and_revoked_by_admins_of_the_tenant(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "REMEMBERED_SECONDS", 0.0)
+    admin = await site.admin()
+    query = (
+        'mutation($s: [String!]!) { createKey(name: "night", scopes: $s, expiresIn: 60) { text key { keyId state } } }'
+    )
+    made = (await ask(admin, query, s=["jobs:read"]))["createKey"]
+    reader = site.client(made["text"])
+    assert (await ask(reader, "{ viewer { name scopes keyId } }"))["viewer"] == {
+        "name": "night",
+        "scopes": ["jobs:read"],
+        "keyId": made["key"]["keyId"],
+    }
+    assert (await refused(reader, "{ keys { name } }"))["extensions"]["code"] == "forbidden"
+    revoke = "mutation($id: ID!) { revokeKey(keyId: $id) }"
+    stranger = await site.admin("other")
+    assert (await refused(stranger, revoke, id=made["key"]["keyId"]))["extensions"]["status"] == 404
+    await ask(admin, revoke, id=made["key"]["keyId"])
+    assert (await reader.post("/graphql", json={"query": "{ viewer { name } }"})).status_code == 401
+    listed = (await ask(admin, "{ keys { name state scopes createdAt expiresAt revokedAt } }"))["keys"]
+    assert [(one["name"], one["state"]) for one in listed] == [("night", "revoked"), ("test", "works")]
+    assert made["text"] not in str(listed)
+    assert (await refused(admin, query, s=["everything"]))["extensions"]["field"] == "scopes"

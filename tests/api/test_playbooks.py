@@ -14,7 +14,8 @@ from ostinato import Ostinato, TerminalError
 from ostinato.api import server
 from tests.api import support
 from tests.api.support import Site, problem
-from tests.api.test_streams import Live
+from tests.api.test_graphql import ask, refused
+from tests.api.test_streams import Live, receive, subscribe
 from tests.api.test_streams import events_of as read_events
 from tests.engine.support import PATIENCE
 
@@ -71,22 +72,26 @@ def register(app: Ostinato) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def serving(url: str) -> AsyncGenerator[tuple[Live, httpx2.AsyncClient]]:
+async def serving(url: str, **options: Any) -> AsyncGenerator[tuple[Live, httpx2.AsyncClient]]:
     """A server on a real port, with functions for the agents, and a client who may do everything."""
-    async with support.opened(url, port=0, prepare=register) as site:
+    async with support.opened(url, port=0, **({"prepare": register} | options)) as site:
         listener = server.Listener(site.server)
         await listener.start()
         live = Live(site, listener.address)
         key = await site.key()
-        async with httpx2.AsyncClient(headers=live.headers(key), base_url=live.address, timeout=PATIENCE) as client:
-            yield live, client
-        await listener.stop()
+        try:
+            async with httpx2.AsyncClient(headers=live.headers(key), base_url=live.address, timeout=PATIENCE) as client:
+                yield live, client
+        finally:
+            await listener.stop()
 
 
-async def watched(client: httpx2.AsyncClient, path: str, count: int) -> tuple[list[str], str]:
+async def watched(
+    client: httpx2.AsyncClient, path: str, count: int, *, domain: str = "d", data: Any = "x"
+) -> tuple[list[str], str]:
     """Send data while somebody follows all jobs: the statuses in the order in which they come, and the job."""
     async with client.stream("GET", "/v1/events/stream?types=Status%20Published") as stream:
-        answer = await client.post(path, json={"domain_id": "d", "data": "x"})
+        answer = await client.post(path, json={"domain_id": domain, "data": data})
         assert answer.status_code == 202, answer.text
         async with asyncio.timeout(PATIENCE):
             events = await read_events(stream, count)
@@ -103,7 +108,7 @@ async def output(client: httpx2.AsyncClient, job_id: str, task_id: str) -> Any:
 
 
 async def test_a_subscriber_sees_the_statuses_in_order(url: str) -> None:
-    """A3, A21, A22: the seed's names for how a job stands, live."""
+    """A3, A21, A22, A23: the seed's names for how a job stands, live."""
     async with serving(url) as (_, client):
         await define(client)
         told, job_id = await watched(client, "/ingest", 8)
@@ -176,6 +181,18 @@ async def test_the_same_key_is_the_same_job(site: Site) -> None:
     assert (await client.post("/ingest", json=given)).json()["job_id"] != first.json()["job_id"]
     other = await client.post("/ingest", json=given | {"data": {"n": 2}}, headers={"Idempotency-Key": "k"})
     problem(other, 409, "idempotency_conflict")
+
+
+async def test_a19_a_key_may_do_what_its_scopes_say(site: Site) -> None:
+    """The execution role of the seed: who sends in data defines nothing, and who defines sends in nothing."""
+    await define(await site.admin())
+    producer, author = site.client(await site.key("jobs:write")), site.client(await site.key("config:write"))
+    given = {"domain_id": "d", "data": 1}
+    assert (await producer.post("/ingest", json=given)).status_code == 202
+    problem(await producer.put("/v1/playbooks/p", json=PLAYBOOK), 403, "forbidden")
+    problem(await producer.get("/v1/playbooks/p/plan"), 403, "forbidden")
+    problem(await author.post("/ingest", json=given), 403, "forbidden")
+    assert (await author.put("/v1/playbooks/p", json=PLAYBOOK)).status_code == 200
 
 
 async def test_every_tenant_has_its_own(site: Site) -> None:
@@ -281,3 +298,95 @@ async def test_the_plan(site: Site) -> None:
     await client.delete("/v1/agents/E")
     found = problem(await client.get("/v1/playbooks/p/plan"), 422, "unknown_agent")
     assert found["agent"] == "E"
+
+
+# --- GraphQL -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "document", "summary"),
+    [
+        ("agent", agent("a"), {"kind": "function"}),
+        ("graph", {"edges": [{"from": "a", "to": "b"}]}, {}),
+        ("playbook", PLAYBOOK, {"domain": "d", "type": "ingestion", "agents": ["a", "b"]}),
+    ],
+)
+async def test_definitions_have_versions_by_graphql(
+    site: Site, kind: str, document: dict[str, Any], summary: dict[str, Any]
+) -> None:
+    client = await site.admin()
+    named = kind.capitalize()
+    define = f"mutation($d: JSON!, $v: Int) {{ define{named}(definition: $d, expectedVersion: $v) {{ name version }} }}"
+    document = document | {"name": "x"}
+    assert (await ask(client, define, d=document, v=0))[f"define{named}"] == {"name": "x", "version": 1}
+    assert (await refused(client, define, d=document, v=0))["extensions"]["status"] == 409
+    await ask(client, define, d=document | {"description": "Other"})
+    error = await refused(client, define, d=document | {"colour": "red"})
+    assert (error["extensions"]["status"], error["extensions"]["field"]) == (422, "colour")
+    found = await ask(
+        client,
+        f"""{{ {kind}s {{ name version description {" ".join(summary)} }} now: {kind}(name: "x") {{ version createdBy }}
+              before: {kind}(name: "x", version: 1) {{ version definition }} none: {kind}(name: "none") {{ version }}
+              never: {kind}Versions(name: "none") {{ version }} }}""",
+    )
+    assert found[f"{kind}s"] == [{"name": "x", "version": 2, "description": "Other"} | summary]
+    assert found["now"]["createdBy"].startswith("key:")
+    assert "description" not in found["before"]["definition"]
+    assert (found["none"], found["never"]) == (None, None)
+    back = f'mutation($v: Int!) {{ rollBack{named}(name: "x", version: $v) {{ name version }} }}'
+    assert (await ask(client, back, v=1))[f"rollBack{named}"] == {"name": "x", "version": 3}
+    assert (await refused(client, back, v=0))["extensions"]["field"] == "version"
+    assert (await refused(client, back, v=9))["extensions"]["status"] == 404
+    assert await ask(client, f'mutation {{ remove{named}(name: "x") }}') == {f"remove{named}": "x"}
+    found = await ask(client, f'{{ {kind}(name: "x") {{ version }} {kind}Versions(name: "x") {{ version removed }} }}')
+    assert found[kind] is None
+    told = [(version["version"], version["removed"]) for version in found[f"{kind}Versions"]]
+    assert told == [(4, True), (3, False), (2, False), (1, False)]
+
+
+async def test_a_playbook_by_graphql(url: str) -> None:
+    """A1, A22: planned, started and followed without a word of HTTP."""
+    async with serving(url) as (live, client):
+        await define(client)
+        await put(client, "playbooks/q", {"domain": "d", "type": "query", "agents": ["a"], "save": {"enabled": False}})
+        found = await ask(
+            client,
+            """{ playbookPlan(name: "p") { levels criticalPath warnings }
+                 none: playbookPlan(name: "none") { levels } }""",
+        )
+        assert found["playbookPlan"]["levels"] == [["a"], ["b"]]
+        assert found["none"] is None
+        send = """mutation($data: JSON, $key: String) {
+          ingest(domainId: "d", data: $data, idempotencyKey: $key, correlationId: "c-1") { jobId playbook version } }"""
+        async with live.graphql(await live.site.key("jobs:read")) as opened:
+            await subscribe(
+                opened,
+                """subscription { events(filter: {types: ["Status Published"]}, cursor: "0.0.0") {
+                   jobId properties } }""",
+            )
+            accepted = (await ask(client, send, data={"n": 1}, key="k"))["ingest"]
+            told = [(await receive(opened))["payload"]["data"]["events"] for _ in range(8)]
+        assert accepted == {"jobId": told[0]["jobId"], "playbook": "p", "version": 1}
+        assert [told[0]["properties"]["status"], told[-1]["properties"]["status"]] == ["loading_agents", "complete"]
+        assert (await ask(client, send, data={"n": 1}, key="k"))["ingest"] == accepted
+        assert (await refused(client, send, data={"n": 2}, key="k"))["extensions"]["code"] == "idempotency_conflict"
+        assert (await refused(client, send, data=1, key=""))["extensions"]["field"] == "idempotencyKey"
+        assert (await refused(client, send, data=1, key="x" * 256))["extensions"]["field"] == "idempotencyKey"
+        asked = (await ask(client, 'mutation { query(domainId: "d", data: null) { jobId playbook } }'))["query"]
+        await support.ended(client, asked["jobId"])
+        shown = await ask(
+            client,
+            """query($id: ID!) { job(jobId: $id) { state }
+               task(jobId: $id, taskId: "$synthesize") { detail { output } } }""",
+            id=asked["jobId"],
+        )
+        assert shown["job"]["state"] == "completed"
+        assert shown["task"]["detail"]["output"]["synthesized"] == {"a": {"value": "a of None"}}
+        for given, field in (
+            ('domainId: "", data: 1', "domain_id"),
+            ('domainId: "d", data: 1, playbook: "-"', "playbook"),
+            ('domainId: "d", data: 1, correlationId: "no id"', "correlationId"),
+            ('domainId: "d"', "input"),
+        ):
+            error = await refused(client, f"mutation {{ query({given}) {{ jobId }} }}")
+            assert error["extensions"]["field"] == field, given

@@ -22,6 +22,13 @@ from tests.engine.support import job, task
 from tests.index import support as index_support
 
 TENANTS = ("default", "other")
+PIPELINE = {
+    "name": "pipeline",
+    "statuses": [{"code": n, "name": name} for n, name in enumerate(("new", "asked", "done", "failed", "dead"), 1)],
+    "course": [{"status": "new"}, {"review": "review", "waiting": "asked", "reject": "failed"}, {"status": "done"}],
+    "failed": "failed",
+    "deadLetter": "dead",
+}
 
 
 @pytest.fixture
@@ -36,6 +43,7 @@ async def fill(url: str, tenant: str) -> None:
     @app.function("wait")
     async def wait(ctx: Any) -> None:
         await ctx.step("first", lambda: "step")
+        await ctx.spend(0.01)
         await ctx.wait_for("go")
 
     async with app:
@@ -43,6 +51,9 @@ async def fill(url: str, tenant: str) -> None:
         await engine_support.run(app, task("a", input={"large": "x" * 1000}), task("b", after="a"), tags={"k": "v"})
         waiting = await app.submit(job(task("a", "wait")))
         await app.signal(waiting.job_id, "early", "kept")
+        await app.submit(job(task("ask", approval={"title": "May I?"})))
+        await app.pipelines.define(PIPELINE)
+        await app.pipelines.enter("pipeline", item_id="item")
         await app.set_retention(1000)
         await app.note("somebody", "test", "nothing")
         await app.results.save("saved", {"summary": "a result", "tenant": tenant})

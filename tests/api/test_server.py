@@ -20,6 +20,7 @@ import pytest
 import websockets
 from starlette.websockets import WebSocket
 
+from devtools import programs
 from ostinato.api import calls, routing, server
 from ostinato.core import scopes
 from tests.api import support
@@ -28,18 +29,20 @@ from tests.api.support import Site
 ROOT = Path(__file__).parents[2]
 
 
+def environment(url: str) -> dict[str, str]:
+    return os.environ | {"OSTINATO_URL": url, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+
+
 def start(url: str, *arguments: str) -> subprocess.Popen[str]:
-    environment = os.environ | {"OSTINATO_URL": url, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", "ostinato.cli.main", *arguments]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment, text=True, stdout=pipe, stderr=pipe)
+    return subprocess.Popen(command, env=environment(url), text=True, stdout=pipe, stderr=pipe)
 
 
 def run(url: str, *arguments: str, code: int = 0) -> str:
-    process = start(url, *arguments)
-    printed, complained = process.communicate(timeout=60)
-    assert process.returncode == code, f"{arguments}: {process.returncode}\n{printed}\n{complained}"
-    return printed or complained
+    done = programs.run_command(arguments, cwd=Path.cwd(), env=environment(url))
+    assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout or done.stderr
 
 
 @contextlib.contextmanager
@@ -58,8 +61,8 @@ def serving(url: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.communicate()
 
 
-def test_it_serves_and_stops_when_told(url: str) -> None:
-    with serving(url) as (process, address):
+def test_it_serves_and_stops_when_told(empty_url: str) -> None:
+    with serving(empty_url) as (process, address):
         assert httpx2.get(f"{address}/readyz").json() == {"status": "ready"}
         made = httpx2.post(f"{address}/v1/plans", json=support.ONE)
         assert made.json()["levels"] == [["a"]]
@@ -96,13 +99,13 @@ def test_it_fires_timers_and_a_worker_elsewhere_runs_what_it_takes(url: str, tmp
             worker.communicate(timeout=30)
 
 
-def test_it_lets_nobody_in_by_accident(url: str) -> None:
-    said = run(url, "server", "--host", "0.0.0.0", "--port", "0", code=78)
+def test_it_lets_nobody_in_by_accident(empty_url: str) -> None:
+    said = run(empty_url, "server", "--host", "0.0.0.0", "--port", "0", code=78)
     assert "ostinato keys create" in said
-    said = run(url, "server", "--host", "0.0.0.0", "--port", "0", "--json", code=78)
+    said = run(empty_url, "server", "--host", "0.0.0.0", "--port", "0", "--json", code=78)
     assert json.loads(said)["error"]["code"] == "unsafe_bind"
-    key = run(url, "keys", "create", "--scopes", "jobs:read", "--name", "reader", "--expires", "30d").split()[0]
-    with serving(url, "--host", "0.0.0.0") as (_, address):
+    key = run(empty_url, "keys", "create", "--scopes", "jobs:read", "--name", "reader", "--expires", "30d").split()[0]
+    with serving(empty_url, "--host", "0.0.0.0") as (_, address):
         reached = address.replace("0.0.0.0", "127.0.0.1")
         assert httpx2.get(f"{reached}/v1/jobs").status_code == 401
         headers = {"Authorization": f"Bearer {key}"}

@@ -96,6 +96,7 @@ async def test_a_stale_token_changes_nothing(site: Site) -> None:
         "fail": {"message": "no"},
         "release": {},
         "suspend": {"kind": "sleep", "key": "sleep", "seconds": 1},
+        "finish": {"status": "over"},
         "step": {"key": "one", "output": 1},
         "steps": {},
         "outputs": {},
@@ -190,6 +191,21 @@ async def engine_of(site: Site) -> engine.Engine:
 
 async def waits(site: Site) -> bool:
     return (await engine_of(site)).polls.waiting == 1
+
+
+async def test_who_is_declared_dead_while_it_waits_gets_nothing_and_costs_no_attempt(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "REMEMBERED_SECONDS", 0.0)
+    lost, admin = await hired(site), await site.admin()
+    waiting = asyncio.create_task(lost.say("claim", waitSeconds=5))
+    await until(lambda: waits(site))
+    await sql(site.home.url, "DELETE FROM worker WHERE worker_id = $1", lost.worker_id)
+    await submitted(admin)
+    problem(await soon(waiting), 404, "worker_not_found")
+    again = await soon((await hired(site)).take())
+    assert (again["taskId"], again["attempt"]) == ("a", 1)
+    assert not (await audit.audit(site.home.engine.store)).problems
 
 
 async def test_many_that_wait_cost_one_look(site: Site) -> None:

@@ -112,8 +112,8 @@ def test_odd_tenants_are_refused(url: str, tenant: Any) -> None:
 # --- the database --------------------------------------------------------------------------------------------------
 
 
-async def test_a_missing_schema_is_said_to_be_missing(url: str) -> None:
-    app = support.make(url)
+async def test_a_missing_schema_is_said_to_be_missing(empty_url: str) -> None:
+    app = support.make(empty_url)
     with pytest.raises(errors.DatabaseError, match=r"migrat|no database") as caught:
         await app.start(migrate=False)
     assert isinstance(caught.value, errors.SchemaMissing | errors.DatabaseUnavailable)
@@ -223,7 +223,7 @@ async def test_what_comes_after_a_lost_connection_works(postgres_url: str) -> No
         await support.until(works)
 
 
-async def test_an_empty_file_has_no_schema(sqlite_url: str) -> None:
-    Path(sqlite_url.removeprefix("sqlite:///")).touch()
+async def test_an_empty_file_has_no_schema(empty_sqlite_url: str) -> None:
+    Path(empty_sqlite_url.removeprefix("sqlite:///")).touch()
     with pytest.raises(errors.SchemaMissing, match="migrat"):
-        await support.make(sqlite_url).start(migrate=False)
+        await support.make(empty_sqlite_url).start(migrate=False)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from devtools import postgres as pg
 from ostinato import Context, EngineOptions, Ostinato, Retry, errors, testing
 
 STUBBORN = Retry(max_attempts=6, base_delay=5)
@@ -79,8 +79,8 @@ async def test_crash_everywhere_on_sqlite() -> None:
 
 
 @pytest.mark.timeout(300)
-async def test_crash_everywhere_on_postgres(postgres: pg.PostgresServer) -> None:
-    assert await testing.crash_everywhere(build, everything, fresh_url=postgres.create_database) >= 50
+async def test_crash_everywhere_on_postgres(new_postgres_url: Callable[[], str]) -> None:
+    assert await testing.crash_everywhere(build, everything, fresh_url=new_postgres_url) >= 50
 
 
 async def test_the_harness_finds_a_scenario_that_is_not_safe() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from devtools import postgres as pg
 from ostinato import Context, Ostinato, Retry, audit, errors, testing
 from tests.engine import support
 from tests.engine.support import PATIENCE, job, standing, task, until
@@ -133,8 +133,8 @@ async def test_it_survives_a_crash_at_every_commit_on_sqlite() -> None:
     assert await testing.crash_everywhere(build, scenario) > 5
 
 
-async def test_it_survives_a_crash_at_every_commit_on_postgres(postgres: pg.PostgresServer) -> None:
-    assert await testing.crash_everywhere(build, scenario, fresh_url=postgres.create_database) > 5
+async def test_it_survives_a_crash_at_every_commit_on_postgres(new_postgres_url: Callable[[], str]) -> None:
+    assert await testing.crash_everywhere(build, scenario, fresh_url=new_postgres_url) > 5
 
 
 async def _is(made: Any, task_id: str, state: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from ostinato import Ostinato, audit, errors
 from ostinato.core import commands, graph, ledger, needs, rows
-from ostinato.store import database, memory
+from ostinato.store import database, memory, sqlite
 from tests.engine import support
 from tests.engine.support import task
 
@@ -233,7 +233,15 @@ def test_a_large_submission_is_not_little() -> None:
     assert not memory.Memory().knows_it_is_little("t", wanted)
 
 
-async def test_a_short_transaction_keeps_out_of_one_that_nobody_waits_for_any_more(sqlite_url: str) -> None:
+@pytest.fixture
+def quick_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the disk is like, its commits count as quick after a few of them."""
+    monkeypatch.setattr(sqlite, "QUICK_COMMIT", 1.0)
+
+
+async def test_a_short_transaction_keeps_out_of_one_that_nobody_waits_for_any_more(
+    sqlite_url: str, quick_commits: None
+) -> None:
     """Whoever asked for a transaction was cancelled. It goes on all the same, and nothing may get into it."""
     done: list[str] = []
 
@@ -255,7 +263,7 @@ async def test_a_short_transaction_keeps_out_of_one_that_nobody_waits_for_any_mo
         assert done == ["slow", "brief"]
 
 
-async def test_a_short_transaction_waits_for_nobody_on_the_loop(sqlite_url: str) -> None:
+async def test_a_short_transaction_waits_for_nobody_on_the_loop(sqlite_url: str, quick_commits: None) -> None:
     """Another process holds the write lock: the loop goes on, and so does the job when the lock is free."""
     async with support.opened(sqlite_url) as app:
         for _ in range(30):  # until commits are known to be quick

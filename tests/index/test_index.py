@@ -276,3 +276,14 @@ async def test_outside_executions_are_kept_as_long_as_jobs(url: str) -> None:
         assert await app.prune(older_than=0) == 1
         assert {one.execution_name for one in await app.executions()} == {"running"}
         assert await sql(url, "SELECT count(*) FROM execution_tag") == [(2,)]
+
+
+async def test_c9_what_the_seed_pays_for_each_event_is_one_row_for_each_execution_here(url: str) -> None:
+    """Two events for each execution, in one request: one row each, with two tags, and no service that sends a bill."""
+    names = [f"run-{number}" for number in range(500)]
+    events = [change(name=name) for name in names]
+    events += [change("SUCCEEDED", name=name, stop=1234567900000) for name in names]
+    async with opened(url) as app:
+        assert (await app.index.report(events)).indexed == 1000
+        found = await rows(url)
+        assert len(found) == 500 + 2 * 500

@@ -52,7 +52,7 @@ async def deliver(url: str, app: Ostinato, event: dict[str, Any], event_id: str)
 
 
 async def test_a_rebuild_of_what_is_right_changes_nothing(url: str) -> None:
-    async with opened(url) as app:
+    async with opened(url, shutdown_seconds=0) as app:
         await fill(url, app)
         before = await dump(url)
         seen: list[tuple[int, int]] = []
@@ -84,7 +84,7 @@ PLANTED = (
 
 
 async def test_wrong_rows_are_mended_from_events(url: str) -> None:
-    async with opened(url) as app:
+    async with opened(url, shutdown_seconds=0) as app:
         await fill(url, app)
         before = await dump(url, times=False)
         for statement in PLANTED:
@@ -99,7 +99,7 @@ async def test_wrong_rows_are_mended_from_events(url: str) -> None:
 
 
 async def test_a_move_that_the_database_refuses_is_reported(url: str) -> None:
-    async with opened(url) as app:
+    async with opened(url, shutdown_seconds=0) as app:
         await fill(url, app)
         await sql(url, "UPDATE job SET state = 'completed' WHERE job_id = 'running'")
         done = await app.rebuild_index()
@@ -108,7 +108,7 @@ async def test_a_move_that_the_database_refuses_is_reported(url: str) -> None:
 
 
 async def test_a_rebuild_takes_in_what_was_skipped_before_its_tags_were_known(url: str) -> None:
-    async with opened(url) as app:
+    async with opened(url, shutdown_seconds=0) as app:
         for n, event in enumerate([change("FAILED", stop=1234567900000, tags=None), change(tags=None)]):
             await deliver(url, app, event, f"id-{n}")
         assert await app.executions() == []
@@ -120,7 +120,7 @@ async def test_a_rebuild_takes_in_what_was_skipped_before_its_tags_were_known(ur
 
 
 async def test_what_has_no_recorded_events_stays(url: str) -> None:
-    async with opened(url) as app:
+    async with opened(url, shutdown_seconds=0) as app:
         await app.index.report([change("ABORTED", stop=1234567900000)])
         await support.record(url, change() | {"detail-type": "Other"}, "other")
         await support.record(url, change("PENDING"), "unreadable")
@@ -132,7 +132,7 @@ async def test_what_has_no_recorded_events_stays(url: str) -> None:
 
 async def test_of_very_many_events_a_part_is_folded_at_a_time(url: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(reindexing, "FOLDED", 7)
-    async with opened(url) as app:
+    async with opened(url, shutdown_seconds=0) as app:
         await fill(url, app)
         before = await dump(url, times=False)
         await sql(url, "DELETE FROM execution")
@@ -145,7 +145,7 @@ async def test_of_very_many_events_a_part_is_folded_at_a_time(url: str, monkeypa
 
 async def test_a_rebuild_is_right_while_jobs_run_and_reports_arrive(url: str) -> None:
     """Nothing that happens meanwhile is undone, and what was wrong before is right in the end."""
-    async with opened(url) as app:
+    async with opened(url, shutdown_seconds=0) as app:
         await fill(url, app)
         for statement in PLANTED:
             await sql(url, statement.replace("{arn}", arn("e8")))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ostinato import definition_files
 from ostinato.playbooks import aggregation, definition, job, synthesis
 from ostinato.playbooks import plan as plans
 from ostinato.playbooks.definition import Agent
@@ -23,7 +24,7 @@ spec.loader.exec_module(code)
 
 
 def documents(kind: str) -> dict[str, Any]:
-    return {path.stem: json.loads(path.read_text()) for path in sorted((FOLDER / kind).glob("*.json"))}
+    return {found.document["name"]: found.document for found in definition_files.in_folder(str(FOLDER / kind))}
 
 
 AGENTS: dict[str, Agent] = {name: definition.read_agent(document) for name, document in documents("agents").items()}
@@ -51,10 +52,14 @@ def report_data(report: dict[str, Any]) -> dict[str, Any]:
 # --- definitions -------------------------------------------------------------------------------------------------
 
 
-def test_definitions_are_in_files_of_their_names() -> None:
-    for kind in (AGENTS, GRAPHS, PLAYBOOKS):
-        assert kind
-        assert all(made.name == name for name, made in kind.items())
+def test_with_a_language_model_only_who_answers_is_another() -> None:
+    """Same names and schemas, so that the playbook, its graph and the questions about it stay."""
+    models = documents("llm/agents")
+    assert list(models) == PLAYBOOKS[INGESTION].agents
+    for name, document in models.items():
+        made, plain = definition.read_agent(document), AGENTS[name]
+        assert (made.kind, made.output_schema) == ("llm", plain.output_schema)
+        assert (made.on_parent_failure, made.dependency_parents) == (plain.on_parent_failure, plain.dependency_parents)
 
 
 def test_the_plan_of_the_ingestion() -> None:

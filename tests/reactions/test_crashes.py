@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from devtools import postgres as pg
 from ostinato import EngineOptions, Ostinato, Retry, errors, testing
 
 Scenario = Callable[[testing.Kit], Coroutine[Any, Any, None]]
@@ -174,5 +173,5 @@ async def test_crash_everywhere_on_sqlite(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("scenario", ON_POSTGRES, ids=named)
 @pytest.mark.timeout(300)
-async def test_crash_everywhere_on_postgres(postgres: pg.PostgresServer, scenario: Scenario) -> None:
-    assert await testing.crash_everywhere(build, scenario, fresh_url=postgres.create_database) >= 10
+async def test_crash_everywhere_on_postgres(new_postgres_url: Callable[[], str], scenario: Scenario) -> None:
+    assert await testing.crash_everywhere(build, scenario, fresh_url=new_postgres_url) >= 10

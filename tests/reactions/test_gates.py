@@ -394,3 +394,21 @@ async def test_a_target_that_was_wrong_is_run_again_corrected(url: str) -> None:
         await opened(app, "k")
         assert len(await started(app)) == 1
         await sound(app)
+
+
+async def test_e15_a_day_of_reports_opens_every_key_once(url: str) -> None:
+    """Some 100 reports a day for one phase and 15 for the next: each key opens once, for a few events a report."""
+    members = [f"m{number}" for number in range(21)]
+    async with support.opened(url, work=False) as app:
+        await app.gates.define(definition(*members, trigger=[]))
+        await app.gates.define(definition("a", "b", "c", "d", "e", trigger=[], name="next"))
+        before = app.engine.events_written
+        for key in range(5):
+            await asyncio.gather(*[app.gate("phase").arrive(f"day-{key}", member, {}) for member in members])
+            if key < 3:
+                await asyncio.gather(*[app.gate("next").arrive(f"day-{key}", member, {}) for member in "abcde"])
+        for gate, keys, expected in (("phase", 5, 21), ("next", 3, 5)):
+            for key in range(keys):
+                status = await app.gate(gate).status(f"day-{key}")
+                assert (status.completed_count, status.opened_by is not None) == (expected, True)
+        assert app.engine.events_written - before < 8 * (5 * 21 + 3 * 5)

@@ -1,4 +1,4 @@
-"""The databases of the engine's tests, and a server that listens on each."""
+"""A server that listens on each database."""
 
 import dataclasses
 from collections.abc import AsyncIterator
@@ -7,9 +7,6 @@ import pytest
 
 from ostinato.api import server
 from tests.api import support
-from tests.engine.conftest import postgres_url, shared_postgres_url
-
-__all__ = ["postgres_url", "shared_postgres_url"]
 
 
 @dataclasses.dataclass

@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
-from ostinato import Context, Ostinato, Retry, audit, errors
+from ostinato import Context, Ostinato, Retry, audit, errors, views
 from ostinato.api import desk, server
+from ostinato.reactions import item_views
 from ostinato.remote import engine, link
 from tests.api import support as api
 from tests.engine import support
 from tests.engine.support import PATIENCE, Gate, job, reaches, soon, task, told, until
+from tests.pipelines.support import Newsroom, publishing
 from tests.remote.conftest import Office
 
 UNUSED = "sqlite:////nowhere/none.db"
@@ -34,6 +36,63 @@ async def working(office: Office, app: Ostinato, **changes: Any) -> AsyncIterato
     settings = dataclasses.replace(app.options, **changes)
     async with engine.RemoteEngine(app.functions, settings, office.address, office.key) as running:
         yield running
+
+
+async def test_a_remote_function_waits_for_people(office: Office) -> None:
+    app = make()
+
+    @app.function
+    async def publish(ctx: Context, text: str) -> Any:
+        decision = await ctx.approve("Publish it?", {"text": text}, allow_edit=True, approvers=["ann", "bob"])
+        return [decision.decision, decision.by, decision.payload]
+
+    @app.function
+    def careful(ctx: Any) -> str:
+        try:
+            ctx.approve("Go on?", name="first", decisions=["approve", "reject"])
+        except errors.Rejected as rejected:
+            return str(rejected)
+        return "went on"
+
+    async with working(office, app):
+        home = office.site.home
+        large = "x" * 100_000
+        made = await home.submit(job(task("a", "publish", input={"text": large}), task("b", "careful")))
+        await reaches(made, "a", "waiting")
+        await reaches(made, "b", "waiting")
+        assert (await home.approvals.get(made.job_id, "a")).approval.payload == {"text": large}
+        assert (await home.approvals.get(made.job_id, "b")).approval.key == "approve:first"
+        await home.approvals.decide(made.job_id, "a", "approve", actor="bob", payload=[1])
+        await home.approvals.decide(made.job_id, "b", "reject", actor="ann", notes="not now")
+        outputs = await made.result(PATIENCE)
+        assert outputs == {"a": ["approve", ["bob"], [1]], "b": "'Go on?' was rejected by ann: not now"}
+
+
+async def test_a_remote_step_ends_its_item(office: Office) -> None:
+    room = Newsroom(app=make())
+    room.ending["score"] = "irrelevant"
+    room.ending["fetch"] = "unreachable"
+    home = office.site.home
+    await home.pipelines.define(publishing())
+
+    async def over(item_id: str) -> item_views.ItemView | None:
+        found = await home.pipelines.view(item_id)
+        return None if found.open else found
+
+    async with working(office, room.app):
+        await home.pipelines.enter("publishing", {"title": "News"}, item_id="a1")
+        found = await until(lambda: over("a1"), "the end of the item")
+        assert (found.status, room.calls) == ("unreachable", {"fetch": 1})
+        room.ending["fetch"] = "rejected"
+        await home.pipelines.enter("publishing", {"title": "News"}, item_id="a2")
+        found = await until(lambda: over("a2"), "the refusal")  # a step ends its item only where it says it may
+        assert (found.status, found.error_type) == ("failed", "not_possible")
+        room.ending.pop("fetch")
+        await home.pipelines.enter("publishing", {"title": "News"}, item_id="a3")
+        assert (await until(lambda: over("a3"), "the end of the item")).code == 530
+    assert (await home.pipelines.history("a1"))[-1].reason == "so it is"
+    assert (await home.pipelines.detail("a2")).last_error.message.startswith("the outcome could not be recorded: ")
+    assert not (await audit.audit(home.engine.store)).problems
 
 
 async def test_all_that_a_context_can_do(office: Office) -> None:
@@ -55,6 +114,7 @@ async def test_all_that_a_context_can_do(office: Office) -> None:
         with contextlib.suppress(errors.SignalTimeout):
             await ctx.wait_for("never", timeout=0.05)
         await ctx.heartbeat()
+        await asyncio.gather(ctx.spend(0.01), ctx.spend(0.02, 10, 5, model="small"))
         ctx.log.info("all is well")
         if ctx.attempt == 1:
             raise ConnectionError("once more")
@@ -65,6 +125,7 @@ async def test_all_that_a_context_can_do(office: Office) -> None:
         one = ctx.step("one", lambda: 1)
         ctx.sleep(0.01)
         ctx.heartbeat()
+        ctx.spend(0.1)
         return [one, ctx.dependency_outputs["everything"]["size"], ctx.correlation_id]
 
     async with working(office, app):
@@ -86,6 +147,7 @@ async def test_all_that_a_context_can_do(office: Office) -> None:
     assert calls["paid"] == 1
     assert calls["entered"] > 4
     assert (await made.task("everything")).task.attempt == 2
+    assert (await made.usage(), (await made.info()).spent) == (views.UsageView(0.16, 5, 20, 10), 0.16)
     assert not (await audit.audit(office.site.home.engine.store)).problems
     assert await office.site.home.engine.store.workers("default") == []  # it has left
 

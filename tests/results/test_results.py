@@ -15,9 +15,6 @@ import pytest
 from ostinato import Keyring, Ostinato, errors
 from ostinato.results import Draft
 from tests.engine import support
-from tests.engine.conftest import postgres_url, shared_postgres_url
-
-__all__ = ["postgres_url", "shared_postgres_url"]
 
 REPORTS = {
     "crash": {"summary": "Two cars crashed downtown, near the station", "category": "traffic", "severity": 3},

@@ -8,9 +8,8 @@ from tests.api import support
 from tests.api.conftest import site
 from tests.api.support import Site
 from tests.api.test_graphql import ask, refused
-from tests.engine.conftest import postgres_url, shared_postgres_url
 
-__all__ = ["postgres_url", "shared_postgres_url", "site"]
+__all__ = ["site"]
 
 
 async def save(site: Site, tenant: str = "default") -> list[str]:

@@ -56,9 +56,9 @@ async def build_first(url: str) -> None:
     await connection.close()
 
 
-async def test_jobs_and_dead_letters_of_before_are_found_by_what_is_indexed_now(url: str) -> None:
-    await build_first(url)
-    database = connect.connect(url)
+async def test_jobs_and_dead_letters_of_before_are_found_by_what_is_indexed_now(empty_url: str) -> None:
+    await build_first(empty_url)
+    database = connect.connect(empty_url)
     await database.open(migrate=True)
     try:
         target = store.Store(database)

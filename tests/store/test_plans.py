@@ -45,21 +45,37 @@ INDEXES = {
     "count_executions_by_tag": "execution_tag_key",
     "count_executions_by_tag_value": "execution_tag_value",
     "stopped_executions": "execution_stop",
+    "find_waiting_approvals": "approval_waiting",
+    "find_approvals": "approval_requested",
+    "find_approvals_of_job": "approval_pkey",
     "count_ahead": "ready_pkey",
     "read_dependencies": "edge_down",
     "read_open_dependencies": "edge_down",
+    "list_newest_jobs": "job_created",
     "finished_jobs": "job_finished",
+    "read_tallies": "tally_bucket",
+    "sum_tallies_by_key": "tally_bucket",
+    "sum_tallies_by_bucket": "tally_bucket",
+    "read_tallies_of_keys": "tally_pkey",
+    "take_tallies": "tally_writer",
+    "prune_tally": "tally_bucket",
+    "find_items": "item_entered",
+    "find_items_by_status": "item_status",
+    "find_items_stuck": "item_open",
+    "find_items_held": "item_held",
+    "find_items_retrying": "item_retry",
+    "list_history": "status_history_pkey",
 }
 INDEXES |= {
     name + queries.UPWARDS: index
     for name, index in INDEXES.items()
     if name + queries.UPWARDS in queries.blocks("sqlite")
 }
-COUNTS = {name for name in INDEXES if name.startswith("count_")}
+COUNTS = {name for name in INDEXES if name.startswith("count_") or "tall" in name}
 """They gather what they find, in whatever way."""
-SORTS = {"find_dead_letters_by_job", "read_dependencies", "read_open_dependencies"}
+SORTS = {"find_dead_letters_by_job", "find_approvals_of_job", "read_dependencies", "read_open_dependencies"}
 """A job has few of them, and a task few dependencies, as a rule."""
-NOT_FOR_TENANTS = {"finished_jobs"}
+NOT_FOR_TENANTS = {"finished_jobs", "take_tallies", "prune_tally"}
 
 FILL = """
 INSERT INTO job (
@@ -74,6 +90,12 @@ INSERT INTO job_tag (tenant, job_id, key, value, created_at)
 SELECT 'default', 'job-' || n, 'key-' || (n % 3), 'value-' || (n % 100), n FROM numbers WHERE n % 5 = 0;
 INSERT INTO dead_letter (tenant, job_id, task_id, name, failed_at, error_type)
 SELECT 'default', 'job-' || n, 'task', 'name-' || (n % 20), n, 'Error' || (n % 7) FROM numbers;
+INSERT INTO approval (
+    tenant, job_id, task_id, key, state, document, asked, not_submitter, version, requested_at
+)
+SELECT 'default', 'job-' || n, 'task', '', CASE WHEN n % 50 = 0 THEN 'waiting' ELSE 'approve' END,
+    CAST('{}' AS {bytes}), NULL, {false}, 1, n
+FROM numbers;
 INSERT INTO execution (
     tenant, execution_arn, state_machine_arn, agent_name, execution_name, status, start_at, stop_at, correlation_id,
     indexed_at
@@ -84,6 +106,18 @@ SELECT 'default', 'arn-' || n, 'machine-' || (n % 20), 'agent-' || (n % 20), 'na
 FROM numbers;
 INSERT INTO execution_tag (tenant, execution_arn, key, value, start_at)
 SELECT 'default', 'arn-' || n, 'key-' || (n % 3), 'value-' || (n % 100), n FROM numbers;
+INSERT INTO tally (tenant, topic, key, bucket, writer, count, amount)
+SELECT 'default', 'topic-' || (n % 5), 'key-' || (n % 20), n, CASE WHEN n % 50 = 0 THEN 'writer-' || n ELSE '' END, 1, n
+FROM numbers;
+INSERT INTO state_transition (tenant, pipeline, version, from_code, to_code)
+SELECT 'default', 'pipeline', 1, 0, n FROM numbers WHERE n <= 20;
+INSERT INTO item (
+    tenant, item_id, pipeline, version, status, open, run, steps, attempt, retry_at, failures, entered_at, status_at,
+    digest, payload
+)
+SELECT 'default', 'item-' || n, 'pipeline', 1, 1 + (n / 5) % 20, n % 50 = 0, 1, CAST('{}' AS {bytes}), 1,
+    CASE WHEN n % 100 = 0 THEN n END, 0, n, n, CAST('' AS {bytes}), CAST('null' AS {bytes})
+FROM numbers WHERE n % 5 = 0;
 INSERT INTO ready (tenant, queue, name, rank, ready_at, job_id, task_id)
 SELECT 'default', 'default', 'name-' || (n % 20), 0, n, 'job-' || n, 'task' FROM numbers;
 """
@@ -131,7 +165,8 @@ async def test_lists_go_along_indexes_on_postgres(postgres_url: str, rows: int, 
     await connection.execute(FILL.replace("{bytes}", "bytea").replace("{false}", "false"))
     if rows:
         await connection.execute(
-            "ANALYZE job; ANALYZE job_tag; ANALYZE dead_letter; ANALYZE ready; ANALYZE execution; ANALYZE execution_tag"
+            "ANALYZE job; ANALYZE job_tag; ANALYZE dead_letter; ANALYZE ready; ANALYZE approval; ANALYZE execution; "
+            "ANALYZE execution_tag; ANALYZE tally; ANALYZE item; ANALYZE status_history"
         )
     if walled:
         await connection.execute(f"SET ROLE {postgres.VISITOR}; SET ostinato.tenant = 'default'")

@@ -62,16 +62,16 @@ async def test_every_postgres_block_prepares(postgres_url: str) -> None:
     await connection.close()
 
 
-async def test_the_schema_has_the_same_tables_and_columns(sqlite_url: str, postgres_url: str) -> None:
-    for url in (sqlite_url, postgres_url):
+async def test_the_schema_has_the_same_tables_and_columns(empty_sqlite_url: str, empty_postgres_url: str) -> None:
+    for url in (empty_sqlite_url, empty_postgres_url):
         database = connect.connect(url)
         await database.open(migrate=True)
         await database.close()
-    lite = apsw.Connection(sqlite_url.removeprefix("sqlite:///"))
+    lite = apsw.Connection(empty_sqlite_url.removeprefix("sqlite:///"))
     tables = [row[1] for row in lite.execute("PRAGMA table_list") if row[2] == "table" and "sqlite_" not in row[1]]
     mine = {t: [row[1] for row in lite.execute(f"PRAGMA table_info({t})")] for t in tables}
     lite.close()
-    pg = await asyncpg.connect(postgres_url)
+    pg = await asyncpg.connect(empty_postgres_url)
     found = await pg.fetch(
         "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
         " AND table_name <> 'ostinato_schema' ORDER BY table_name, ordinal_position"
@@ -96,8 +96,8 @@ def test_a_schema_from_the_future_is_refused(dialect: str) -> None:
         migrate.pending(dialect, 0, migrate=False)
 
 
-async def test_two_processes_may_migrate_at_once(url: str) -> None:
-    databases = [connect.connect(url) for _ in range(4)]
+async def test_two_processes_may_migrate_at_once(empty_url: str) -> None:
+    databases = [connect.connect(empty_url) for _ in range(4)]
     await asyncio.gather(*[database.open(migrate=True) for database in databases])
     for database in databases:
         assert (await database.settings())["schema"] == migrate.migrations(database.dialect)[-1].number

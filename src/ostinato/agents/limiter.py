@@ -9,6 +9,8 @@ import asyncio
 import collections
 import contextlib
 import hashlib
+import time
+import weakref
 from collections.abc import AsyncGenerator, Callable
 
 from ostinato import errors
@@ -48,7 +50,7 @@ class Limiter:
         line = self._lines.get(name)
         if line is None:
             self._forget_some()
-            line = self._lines[name] = _Line(asyncio.get_running_loop().time)
+            line = self._lines[name] = _Line(time.monotonic)
         self._lines.move_to_end(name)
         return line
 
@@ -59,6 +61,15 @@ class Limiter:
         idle = [name for name, line in self._lines.items() if line.is_idle()]
         for name in idle[: max(MOST_LINES // 8, len(self._lines) - MOST_LINES + 1)]:
             del self._lines[name]
+
+
+# Nothing in a limiter may hold on to its loop, or neither would ever go.
+_limiters: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Limiter] = weakref.WeakKeyDictionary()
+
+
+def shared() -> Limiter:
+    """The one of this process, whoever calls: a key that several tenants or workers use is one key to its endpoint."""
+    return _limiters.setdefault(asyncio.get_running_loop(), Limiter())
 
 
 class Turn:
@@ -136,4 +147,8 @@ class _Line:
     def _wake_in(self, seconds: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = asyncio.get_running_loop().call_later(seconds, self.go_on)
+        self._alarm = asyncio.get_running_loop().call_later(seconds, self._wake)
+
+    def _wake(self) -> None:
+        self._alarm = None
+        self.go_on()

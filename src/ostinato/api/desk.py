@@ -21,7 +21,7 @@ import uuid_utils
 
 from ostinato import app, errors
 from ostinato.api import access, settings
-from ostinato.core import codec, commands, graph, retry, rows
+from ostinato.core import approvals, codec, commands, graph, retry, rows
 from ostinato.engine import engine
 from ostinato.remote import wire
 
@@ -339,7 +339,13 @@ async def command_of(client: app.Ostinato, report: wire.Held) -> commands.Comman
         case wire.Release():
             return commands.Release(lease_of(report, reentered=report.reentered), report.reason)
         case wire.Suspend():
-            return commands.Suspend(lease_of(report), report.kind, report.key, _signal(report), report.seconds)
+            data = payload(client, report.payload, "the payload of the approval")
+            asked = _approval(report)
+            lease, name = lease_of(report), _signal(report)
+            return commands.Suspend(lease, report.kind, report.key, name, report.seconds, asked, data)
+        case wire.Finish():
+            data = payload(client, report.output, "the output of the task")
+            return commands.FinishItem(lease_of(report), report.status, data, report.reason)
         case _:
             raise TypeError(f"{type(report).__name__} is no report")
 
@@ -350,6 +356,12 @@ def _signal(report: wire.Suspend) -> str:
     if report.kind == "sleep" and report.seconds is None:
         raise errors.InvalidInput("a sleep says how many seconds it takes", field="seconds")
     return report.name or ""
+
+
+def _approval(report: wire.Suspend) -> approvals.Approval | None:
+    if (report.kind == "approval") != (report.approval is not None):
+        raise errors.InvalidInput("an approval says what it asks, and nothing else does", field="approval")
+    return None if report.approval is None else approvals.check(report.approval)
 
 
 async def _delay(client: app.Ostinato, report: wire.Fail) -> float:

@@ -17,7 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import CollectorRegistry
 
 from ostinato import errors
-from ostinato.core import commands
+from ostinato.core import commands, usage
 from ostinato.core.commands import reacting
 from ostinato.engine import observing
 from ostinato.store import gauges, store
@@ -41,6 +41,8 @@ NAMES = {
     "ostinato_queue_tasks": "Tasks that are ready and not yet claimed.",
     "ostinato_queue_oldest_seconds": "How long the oldest of them has been ready.",
     "ostinato_dead_letters": "Tasks that failed for good and have not been taken up again.",
+    "ostinato_approvals_waiting": "What waits for people to decide.",
+    "ostinato_approvals_oldest_seconds": "How long the oldest of it has been waiting.",
     "ostinato_task_wait_seconds": "From ready to claimed.",
     "ostinato_task_run_seconds": "From claimed to recorded, for attempts that completed or failed.",
     "ostinato_tasks_completed": "Tasks that completed.",
@@ -53,6 +55,9 @@ NAMES = {
     "ostinato_gates_opened": "Gates that opened for a key, by the last member or by hand.",
     "ostinato_outside_events": "Events of others, by outcome.",
     "ostinato_rule_firings": "Jobs of rules that ended: all targets of a rule for one event, by state.",
+    "ostinato_usage_cost": "What attempts have cost, in whatever currency prices are in.",
+    "ostinato_usage_calls": "Calls that attempts have paid for.",
+    "ostinato_usage_tokens": "Tokens that went into models, and came out of them.",
     "ostinato_commit_batch_size": "Commands that shared a transaction; 0 is a claim alone.",
     "ostinato_commit_seconds": "How long a transaction took.",
     "ostinato_http_requests": "Requests, by route and status.",
@@ -113,6 +118,8 @@ class TenantSeries:
         self.late_reports = 0
         self.arrivals: collections.Counter[str] = collections.Counter()
         self.gates_opened = 0
+        self.usage: dict[str, usage.Usage] = {}
+        """By function or agent."""
         self.outside_events: collections.Counter[str] = collections.Counter()
         self.firings: collections.Counter[str] = collections.Counter()
         self.requests: collections.Counter[tuple[str, str, int]] = collections.Counter()
@@ -129,6 +136,11 @@ class TenantSeries:
             self.gates_opened += answer.created and not command.members
         else:
             self.gates_opened += 1
+
+    def spent(self, command: commands.RecordUsage) -> None:
+        name = command.function or command.lease.name
+        name = name if name in self.usage or len(self.usage) < MOST_FUNCTIONS else OTHERS
+        self.usage[name] = self.usage.get(name, usage.Usage()) + command.used
 
     def function(self, name: str) -> FunctionSeries:
         found = self.functions.get(name)
@@ -182,6 +194,8 @@ class Metrics:
         for command, answer in zip(commit.batch, outcome.answers, strict=False):
             if isinstance(command, _REACTIONS) and not isinstance(answer, store.Refused):
                 series.reacted(command, answer)
+            elif answer is True and isinstance(command, commands.RecordUsage):
+                series.spent(command)
         # Tasks that are claimed together were often ready together, and are often reported together: count, then add.
         claimed = collections.Counter([(x.name, x.started_at, x.ready_at) for x in outcome.leases])
         for (name, started_at, ready_at), times in claimed.items():
@@ -239,6 +253,7 @@ class Metrics:
         yield from _functions(found)
         yield from _commits(found)
         yield from _reactions(found)
+        yield from _usage(found)
         yield from _requests(found)
         open_now = collections.Counter((kind, _owner(state)) for kind, state in self.streams.values())
         yield _gauge(
@@ -280,6 +295,10 @@ def _waiting(tenant: str, depth: _Depth) -> Iterator[Metric]:
     yield _gauge("ostinato_queue_tasks", labels, tasks.items())
     yield _gauge("ostinato_queue_oldest_seconds", labels, oldest.items())
     yield _gauge("ostinato_dead_letters", ("tenant",), [((tenant,), depth.found.dead_letters)])
+    yield _gauge("ostinato_approvals_waiting", ("tenant",), [((tenant,), depth.found.approvals)])
+    since = depth.found.oldest_approval_at
+    waited = 0.0 if since is None else max((depth.now - since) / 1e6, 0.0)
+    yield _gauge("ostinato_approvals_oldest_seconds", ("tenant",), [((tenant,), waited)])
 
 
 Found = Sequence[tuple[str, TenantSeries]]
@@ -316,6 +335,16 @@ def _reactions(found: Found) -> Iterator[Metric]:
     yield _counter("ostinato_outside_events", ("tenant", "outcome"), told)
     firings = [((tenant, state), n) for tenant, series in named for state, n in series.firings.items()]
     yield _counter("ostinato_rule_firings", ("tenant", "state"), firings)
+
+
+def _usage(found: Found) -> Iterator[Metric]:
+    each = [((tenant, name), used) for tenant, of in found for name, used in of.usage.items()]
+    labels = ("tenant", "function")
+    yield _counter("ostinato_usage_cost", labels, [(key, usage.money(used.cost)) for key, used in each])
+    yield _counter("ostinato_usage_calls", labels, [(key, used.calls) for key, used in each])
+    tokens = [((*key, "in"), used.input_tokens) for key, used in each]
+    tokens += [((*key, "out"), used.output_tokens) for key, used in each]
+    yield _counter("ostinato_usage_tokens", (*labels, "direction"), tokens)
 
 
 def _requests(found: Found) -> Iterator[Metric]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ostinato import results, views
-from ostinato.core import executions, graph, moments, statuses
+from ostinato.core import executions, graph, moments, statuses, usage
 from ostinato.core.retry import LONGEST, Retry, said
 from ostinato.store import lists
 
@@ -20,6 +20,9 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x
 Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN + r"(?!\n)")]  # in Python, `$` also stands before a last newline
 TaskId = Annotated[str, msgspec.Meta(pattern=TASK_ID_PATTERN + r"(?!\n)")]
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=LONGEST)]
+
+
+Money = Annotated[float, msgspec.Meta(ge=0, le=usage.MOST_MONEY)]
 
 
 class Body(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -61,6 +64,7 @@ class JobDetail(views.JobView, frozen=True, rename="camel"):
 
     tasks: list[views.TaskView]
     next_task: int | None
+    usage: views.UsageView
 
 
 class EventPage(Answer):
@@ -105,6 +109,12 @@ class Signal(Body):
 
     payload: Any = None
     signal_id: Id | None = None
+
+
+class JobBudget(Body):
+    """What a job may cost, in the currency of the prices; null is anything."""
+
+    budget: Money | None
 
 
 class SignalSent(Answer):
@@ -276,6 +286,16 @@ class Worker(Answer):
 
 class Workers(Answer):
     workers: list[Worker]
+
+
+# --- budgets -----------------------------------------------------------------------------------------------------
+
+
+class TenantBudget(Body):
+    """What the tenant may spend in a day and in a month of UTC; null is as much as it likes."""
+
+    day: Money | None = None
+    month: Money | None = None
 
 
 # --- the audit log -----------------------------------------------------------------------------------------------

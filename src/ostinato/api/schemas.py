@@ -39,9 +39,12 @@ def is_response(answer: Any) -> TypeGuard[type[Response]]:
 
 
 def _content(answer: Any) -> dict[str, Any]:
-    if is_response(answer):
-        return {answer.media_type: {}} if answer.media_type else {}
-    return {"application/json": {"schema": _mark(answer)}}
+    kinds = get_args(answer) if _is_union(answer) else (answer,)
+    found: dict[str, Any] = {kind.media_type: {} for kind in kinds if is_response(kind) and kind.media_type}
+    documents = [_mark(kind) for kind in kinds if not is_response(kind)]
+    if documents:
+        found["application/json"] = {"schema": documents[0] if len(documents) == 1 else {"anyOf": documents}}
+    return found
 
 
 def request_body(kinds: Mapping[str, Any], *, required: bool) -> dict[str, Any]:
@@ -52,8 +55,12 @@ def request_body(kinds: Mapping[str, Any], *, required: bool) -> dict[str, Any]:
     return {"requestBody": {"required": required, "content": content}}
 
 
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in (types.UnionType, Union)
+
+
 def _mark(kind: Any) -> dict[str, Any]:
-    if get_origin(kind) in (types.UnionType, Union):
+    if _is_union(kind):
         return {"anyOf": [_mark(one) for one in get_args(kind)]}
     name = repr(kind)
     _types[name] = kind

@@ -31,45 +31,51 @@ from ostinato.api import (
 )
 from ostinato.api.graphql import app as graphql
 from ostinato.api.http import (
+    approvals,
     audit_log,
     dead_letters,
     events,
     executions,
     fleet,
-    front,
     gates,
     health,
     jobs,
+    pages,
+    pipelines,
     playbooks,
     results,
     rules,
     stream,
     tasks,
+    usage,
     work,
 )
 from ostinato.api.http import metrics as metrics_routes
 from ostinato.api.live import hub
 
 ROUTES = (
-    front.routes,
     health.routes,
     jobs.routes,
     tasks.routes,
     dead_letters.routes,
+    approvals.routes,
     executions.routes,
     results.routes,
     gates.routes,
     rules.routes,
     playbooks.routes,
+    pipelines.routes,
     events.routes,
     fleet.routes,
+    usage.routes,
     audit_log.routes,
     work.routes,
     stream.routes,
     graphql.routes,
     metrics_routes.routes,
+    pages.routes,
 )
-PUBLIC_ROUTES = frozenset({"/", "/healthz", "/readyz"})
+PUBLIC_ROUTES = frozenset({"/", "/healthz", "/readyz", "/ui", pages.PATH})
 """The only ones that need no key. A route that says it is public and is not here cannot be installed."""
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ostinato import errors
+from ostinato import definition_files, errors
 from ostinato.cli import loading, output
 from ostinato.core import codec
 from ostinato.reactions import definitions
@@ -39,11 +39,12 @@ class Step(NamedTuple):
 async def plan(shelf: AnyShelf, sources: Iterable[str]) -> list[Step]:
     """Read and check everything, so that one bad definition keeps all the others from being saved."""
     steps: dict[str, Step] = {}
-    for source, document in _documents(sources):
-        step = await _step(shelf, source, document)
+    for found in _found(sources):
+        step = await _step(shelf, found)
         if step.name in steps:
             raise errors.InvalidInput(
-                f"{step.name!r} is in {steps[step.name].source} and in {source}: define each name once", field="name"
+                f"{step.name!r} is in {steps[step.name].source} and in {step.source}: define each name once",
+                field="name",
             )
         steps[step.name] = step
     return list(steps.values())
@@ -64,18 +65,18 @@ def coloured(lines: Sequence[str]) -> Text:
     return Text("\n").join(parts)
 
 
-async def _step(shelf: AnyShelf, source: str, document: Any) -> Step:
+async def _step(shelf: AnyShelf, found: definition_files.Found) -> Step:
     try:
-        made = shelf.check(document)
+        made = shelf.check(found.document)
     except errors.InvalidInput as error:
-        raise type(error)(f"{source}: {error.message}", **(error.details | {"file": source})) from None
+        raise found.refused(error) from None
     last = await _last(shelf, made.name)
     encoded = codec.encode(made)
     before = None if last is None or last.document is None else last.document
     action = "new" if before is None else "unchanged" if before == encoded else "changed"
     return Step(
         name=made.name,
-        source=source,
+        source=found.source,
         action=action,
         version=0 if last is None else last.version,
         document=codec.decode(encoded),
@@ -91,21 +92,7 @@ async def _last(shelf: AnyShelf, name: str) -> stored_definitions.Definition | N
         return None
 
 
-def _documents(sources: Iterable[str]) -> Iterable[tuple[str, Any]]:
+def _found(sources: Iterable[str]) -> Iterable[definition_files.Found]:
     for source in sources:
-        for file in _files(source):
-            found = codec.parse(loading.content(file), "stdin" if file == "-" else f"the file {file!r}")
-            if not isinstance(found, list):
-                yield file, found
-                continue
-            for index, document in enumerate(cast("list[Any]", found)):
-                yield f"{file}[{index}]", document
-
-
-def _files(source: str) -> list[str]:
-    if not os.path.isdir(source):
-        return [source]
-    found = sorted(name for name in os.listdir(source) if name.endswith(".json"))
-    if not found:
-        raise errors.InvalidInput(f"the folder {source!r} has no .json files: name one that has, or the files")
-    return [os.path.join(source, name) for name in found]
+        for file in definition_files.names(source) if os.path.isdir(source) else [source]:
+            yield from definition_files.read(loading.content(file), "stdin" if file == "-" else file)

@@ -29,6 +29,10 @@ Since = Annotated[str | None, typer.Option("--since", help="Only what failed the
 Until = Annotated[str | None, typer.Option("--until", help="Only what failed before.", metavar="TIME")]
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="dead-letters")
+
+
 @command(group, "ls")
 async def ls(
     settings: Settings,

@@ -26,7 +26,7 @@ Sources = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE|DIR…",
-        help="JSON: a definition or a list of them. Of a folder, all .json files; - is stdin.",
+        help="JSON or YAML: definitions or lists of them. Of a folder, all .json, .yaml and .yml files; - is stdin.",
         show_default=False,
     ),
 ]

@@ -12,6 +12,10 @@ from ostinato.cli.settings import Settings, command
 group = typer.Typer(help="Encrypt stored payloads, and change the keys.", no_args_is_help=True)
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="encryption")
+
+
 @command(group, "new-key")
 async def new_key(
     settings: Settings,

@@ -28,6 +28,10 @@ group = typer.Typer(
 posting.register(group)
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="events")
+
+
 @command(group, WithDefault.default)
 async def show(
     settings: Settings,

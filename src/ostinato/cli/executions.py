@@ -30,6 +30,10 @@ Since = Annotated[str | None, typer.Option("--since", help="Only those started t
 Until = Annotated[str | None, typer.Option("--until", help="Only those started before.", metavar="TIME")]
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="executions")
+
+
 def _wanted(
     agent: str | None,
     status: list[str] | None,
@@ -120,7 +124,7 @@ async def show(
 @command(group, "counts")
 async def counts(
     settings: Settings,
-    by: Annotated[str, typer.Option("--by", help="What to count by: status, or day.", metavar="WHAT")] = "status",
+    by: Annotated[str, typer.Option("--by", help="What to count by: status, day or hour.", metavar="WHAT")] = "status",
     agent: Agent = None,
     status: Status = None,
     tag: Tag = None,
@@ -128,7 +132,7 @@ async def counts(
     since: Since = None,
     until: Until = None,
 ) -> None:
-    """Count executions by status or by day (of UTC)."""
+    """Count executions by status, day or hour (of UTC)."""
     from ostinato.cli import session
 
     wanted = _wanted(agent, status, tag, correlation_id, since, until)

@@ -65,7 +65,7 @@ def _lines(found: status.Status, now: datetime.datetime) -> list[list[Any]]:
     told = failed | {one.member for one in found.late}
     lines = [_line(one, "failed" if one.member in failed else "arrived", now) for one in found.arrived]
     lines += [_line(one, "failed", now) for one in found.failed if one.member in found.missing]
-    waited = output.ago(found.since, now).removesuffix(" ago") if found.status == "waiting" else ""
+    waited = output.took(found.since, None, now) if found.status == "waiting" else ""
     for_so_long = f"for {waited}" if waited else ""
     lines += [[name, _mark("missing"), for_so_long, "", "", ""] for name in found.missing if name not in told]
     return lines + [_line(one, "late", now) for one in found.late]

@@ -30,6 +30,10 @@ CorrelationId = Annotated[
 ]
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="gates")
+
+
 def _cells(gate: dict[str, Any]) -> list[str]:
     members: Any = gate["members"]
     expects = "at run time" if isinstance(members, str) else f"{len(members):,}"

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 group = typer.Typer(help="Tag definitions elsewhere, and rebuild the index of executions.", no_args_is_help=True)
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="index")
+
+
 @command(group, "tag")
 async def tag(
     settings: Settings,

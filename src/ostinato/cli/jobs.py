@@ -22,6 +22,10 @@ Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on where the pa
 Reason = Annotated[str | None, typer.Option("--reason", help="For the history.", metavar="TEXT")]
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="jobs")
+
+
 @command(group, "submit")
 async def submit(
     settings: Settings,
@@ -143,6 +147,7 @@ def _show_job(info: views.JobView, now: datetime.datetime) -> None:
             ("request", info.request_id),
             ("correlation", info.correlation_id),
             ("priority", str(info.priority) if info.priority else ""),
+            ("spent", output.spent(info.spent, info.budget)),
             ("tags", ", ".join(f"{key}={value}" for key, value in info.tags.items())),
         ]
     )

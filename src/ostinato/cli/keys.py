@@ -18,6 +18,10 @@ group = typer.Typer(help="Make, list and revoke the keys of the server.", no_arg
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="keys")
+
+
 @command(group, "create")
 async def create(
     settings: Settings,

@@ -12,34 +12,12 @@ import typer
 from typer import exceptions
 
 from ostinato import errors
-from ostinato.cli import (
-    audit,
-    dead_letters,
-    dev,
-    doctor,
-    encryption,
-    events,
-    executions,
-    failures,
-    fleet,
-    gates,
-    index,
-    jobs,
-    keys,
-    playbooks,
-    playing,
-    results,
-    rules,
-    run,
-    server,
-    settings,
-    signals,
-    tasks,
-    worker,
-)
+from ostinato.cli import failures, settings
+from ostinato.cli.commands import Commands
 
 root = typer.Typer(
     name="ostinato",
+    cls=Commands,
     help="Durable jobs of tasks, on one SQLite file or on PostgreSQL.",
     epilog="Exit codes: 0 fine, 1 failed or problems found, 2 bad usage or input, 3 not found, 4 no database, "
     "78 not safe as set up.",
@@ -48,29 +26,6 @@ root = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-run.register(root)
-worker.register(root)
-server.register(root)
-dev.register(root)
-root.add_typer(jobs.group, name="jobs")
-root.add_typer(tasks.group, name="tasks")
-root.add_typer(dead_letters.group, name="dead-letters")
-root.add_typer(results.group, name="results")
-root.add_typer(executions.group, name="executions")
-root.add_typer(index.group, name="index")
-root.add_typer(keys.group, name="keys")
-root.add_typer(events.group, name="events")
-root.add_typer(gates.group, name="gates")
-root.add_typer(rules.group, name="rules")
-root.add_typer(playbooks.agents, name="agents")
-root.add_typer(playbooks.graphs, name="graphs")
-root.add_typer(playbooks.group, name="playbooks")
-playing.register(root)
-signals.register(root)
-fleet.register(root)
-audit.register(root)
-doctor.register(root)
-root.add_typer(encryption.group, name="encryption")
 
 
 def _print_version(wanted: bool) -> None:

@@ -160,6 +160,19 @@ def counts(values: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in values.items())
 
 
+def money(amount: float) -> str:
+    from ostinato.core import usage
+
+    return usage.shown(usage.micros(amount, "amount"))
+
+
+def spent(amount: float, budget: float | None) -> str:
+    """Nothing, if nothing was spent and there is no limit."""
+    if budget is not None:
+        return f"{money(amount)} of {money(budget)}"
+    return money(amount) if amount else ""
+
+
 def ago(moment: datetime.datetime | None, now: datetime.datetime) -> str:
     """How long ago, or how long until."""
     if moment is None:

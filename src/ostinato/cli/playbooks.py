@@ -19,6 +19,11 @@ graphs = typer.Typer(help="Define which agents need the output of which others."
 group = typer.Typer(help="Define which agents answer for a domain, and see how they would run.", no_args_is_help=True)
 
 
+def register(root: typer.Typer) -> None:
+    for name, part in (("agents", agents), ("graphs", graphs), ("playbooks", group)):
+        root.add_typer(part, name=name)
+
+
 def _agent_shelf(app: app_.Ostinato) -> applying.AnyShelf:
     return app.playbooks.agents
 

@@ -27,6 +27,10 @@ Application = Annotated[
 LONGEST_LINE = 80
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="results")
+
+
 @command(group, "ls")
 async def ls(
     settings: Settings,

@@ -19,6 +19,10 @@ group = typer.Typer(help="Define what is to happen about which events, and try i
 SHOWN_JOBS = 10
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="rules")
+
+
 def _cells(rule: dict[str, Any]) -> list[str]:
     targets = ", ".join(kind for target in rule["targets"] for kind in target)
     return [output.short(rule["pattern"]), targets, "yes" if rule.get("enabled", True) else "no"]

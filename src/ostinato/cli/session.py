@@ -103,10 +103,16 @@ def now(target: app.Ostinato) -> datetime.datetime:
 
 def actor() -> str:
     """Who gave an order, for the history."""
+    name = user()
+    return "cli" if name is None else f"cli:{name}"
+
+
+def user() -> str | None:
+    """Who is at this machine."""
     try:
-        return f"cli:{getpass.getuser()}"
+        return getpass.getuser()
     except (OSError, KeyError):
-        return "cli"
+        return None
 
 
 async def record(target: app.Ostinato, action: str, about: str = "", **details: Any) -> None:

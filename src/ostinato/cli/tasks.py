@@ -20,6 +20,10 @@ group = typer.Typer(help="Show, explain, retry, skip and cancel single tasks.", 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task.", show_default=False)]
 
 
+def register(root: typer.Typer) -> None:
+    root.add_typer(group, name="tasks")
+
+
 @command(group, "show")
 async def show(settings: Settings, job_id: JobId, task_id: TaskId) -> None:
     """Show one task with its input, output, attempts and steps."""

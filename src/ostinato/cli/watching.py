@@ -141,4 +141,6 @@ def waits_for(kind: str, name: str, due: datetime.datetime | None, now: datetime
     when = output.ago(due, now)
     if kind == "wait":
         return f"signal {name}" + (f", gives up {when}" if when else "")
+    if kind == "approval":
+        return "approval" + (f", due {when}" if when else "")
     return f"{kind} {when}".strip()

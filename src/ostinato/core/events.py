@@ -19,10 +19,17 @@ JOB_RESUMED: Final = "Job Resumed"
 SIGNAL_RECEIVED: Final = "Signal Received"
 STEP_COMPLETED: Final = "Step Completed"
 STATUS_PUBLISHED: Final = "Status Published"
+USAGE_RECORDED: Final = "Usage Recorded"
+BUDGET_CHANGED: Final = "Budget Changed"
+APPROVAL_REQUESTED: Final = "Approval Requested"
+APPROVAL_DECIDED: Final = "Approval Decided"
+APPROVAL_ESCALATED: Final = "Approval Escalated"
+APPROVAL_EXPIRED: Final = "Approval Expired"
 GATE_OPENED: Final = "Gate Opened"
 GATE_ARRIVAL_FAILED: Final = "Gate Arrival Failed"
 GATE_ARRIVAL_LATE: Final = "Gate Arrival Late"
 GATE_RESET: Final = "Gate Reset"
+ITEM_MOVED: Final = "Item Moved"
 
 TASK_BLOCKED: Final = "Task Blocked"
 TASK_PENDING: Final = "Task Pending"
@@ -77,11 +84,18 @@ TYPES: Final = (
     JOB_FAILURE_DETECTED,
     SIGNAL_RECEIVED,
     STATUS_PUBLISHED,
+    APPROVAL_REQUESTED,
+    APPROVAL_DECIDED,
+    APPROVAL_ESCALATED,
+    APPROVAL_EXPIRED,
     GATE_OPENED,
     GATE_ARRIVAL_FAILED,
     GATE_ARRIVAL_LATE,
     GATE_RESET,
+    ITEM_MOVED,
     STEP_COMPLETED,
+    USAGE_RECORDED,
+    BUDGET_CHANGED,
     *TASK_STATE_AFTER,
 )
 

@@ -44,6 +44,7 @@ LATEST: Final = 253_402_300_799_999_999
 """The last microsecond that can be written as a date."""
 
 DAY: Final = 86_400_000_000
+HOUR: Final = 3_600_000_000
 
 _RANK = {status: rank for rank, status in enumerate(STATUSES)}
 
@@ -272,6 +273,11 @@ def micros(value: Any) -> int | None:
 def day(number: int) -> str:
     """A day of UTC, by how many have passed since the epoch."""
     return (_EPOCH + datetime.timedelta(days=number)).date().isoformat()
+
+
+def hour(number: int) -> str:
+    """An hour of UTC, by how many have passed since the epoch, as the moment at which it began."""
+    return (_EPOCH + datetime.timedelta(hours=number)).isoformat().replace("+00:00", "Z")
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -21,13 +21,15 @@ Place = tuple[_Time, str]
 """(created_at, job_id)"""
 LetterPlace = tuple[_Time, str, str]
 """(failed_at, job_id, task_id)"""
+ApprovalPlace = tuple[_Time, str, str, str]
+"""(requested_at, job_id, task_id, key)"""
 OWN, OUTSIDE = 0, 1
 ExecutionPlace = tuple[_Time, Literal[0, 1], str]
 """(start, own or outside, job id or ARN): the order of the index, in which no two executions have the same place."""
 NEWEST, OLDEST = "newest", "oldest"
 ORDERS = (NEWEST, OLDEST)
-BY = ("status", "day")
-"""What executions can be counted by. Days are those of UTC."""
+BY = ("status", "day", "hour")
+"""What executions can be counted by. Days and hours are those of UTC."""
 
 
 class Page(list[T]):
@@ -105,6 +107,21 @@ class DeadLetterFilter(msgspec.Struct, frozen=True, kw_only=True):
     def place(self, cursor: str | None) -> LetterPlace:
         end = (_END if self.failed_until is None else self.failed_until, "", "")
         return end if cursor is None else min(end, cursors.read(cursor, LetterPlace))
+
+
+class ApprovalFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is given must match."""
+
+    state: str | None = None
+    job_id: str | None = None
+    task_id: str | None = None
+    """Of that job."""
+    approver: tuple[str, str | None] | None = None
+    """Somebody who may decide: by the name that history has for them, and perhaps another one."""
+
+    def place(self, cursor: str | None) -> ApprovalPlace:
+        """Where to begin: everything that is listed comes after it."""
+        return (0, "", "", "") if cursor is None else cursors.read(cursor, ApprovalPlace)
 
 
 class JobsWanted(TypedDict, total=False):

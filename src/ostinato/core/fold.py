@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.core import codec, events, states
+from ostinato.core import codec, events, states, usage
 
 
 class FoldedTask(msgspec.Struct):
@@ -25,6 +25,23 @@ class FoldedTask(msgspec.Struct):
     """It has ended at least once."""
     due_at: int | None = None
     steps: set[str] = msgspec.field(default_factory=lambda: set[str]())
+    usage: dict[int, usage.Usage] = msgspec.field(default_factory=lambda: dict[int, usage.Usage]())
+    """By attempt."""
+    asks: FoldedApproval | None = None
+    """What it waits for people to decide."""
+
+
+class FoldedApproval(msgspec.Struct):
+    key: str
+    quorum: int
+    requested_at: int
+    submitted_by: str | None
+    due_at: int | None
+    state: str = "waiting"
+    escalated: bool = False
+    made: list[tuple[str, str]] = msgspec.field(default_factory=lambda: list[tuple[str, str]]())
+    """(who, what) of all decisions, and in `counted` of those since what is asked was last edited."""
+    counted: list[tuple[str, str]] = msgspec.field(default_factory=lambda: list[tuple[str, str]]())
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -45,7 +62,13 @@ class FoldedJob(msgspec.Struct):
     last_seq: int = 0
     failure_detected: bool = False
     gate_opened: bool = False
+    spent: int = 0
+    budget: int | None = None
     tasks: dict[str, FoldedTask] = msgspec.field(default_factory=lambda: dict[str, FoldedTask]())
+    approvals: dict[tuple[str, str], FoldedApproval] = msgspec.field(
+        default_factory=lambda: dict[tuple[str, str], FoldedApproval]()
+    )
+    """By task and key, as they were asked last."""
     broken: list[Broken] = msgspec.field(default_factory=lambda: list[Broken]())
 
 
@@ -57,15 +80,27 @@ def fold(stream: Iterable[events.Event]) -> FoldedJob:
             job.broken.extend(_job_event(job, event))
         elif event.type == events.STEP_COMPLETED:
             job.broken.extend(_step(job, event))
+        elif event.type in _APPROVAL_EVENTS:
+            job.broken.extend(_approval_event(job, event))
         elif event.type == events.GATE_OPENED:
             if job.gate_opened:
                 job.broken.append(Broken("I3", None, f"the gate opens a second time, in event {event.seq}"))
             job.gate_opened = True
+        elif event.type == events.BUDGET_CHANGED:
+            job.budget = _micros(codec.decode(event.data)["budget"])
+        elif event.type == events.USAGE_RECORDED:
+            job.broken.extend(_usage(job, event))
         elif event.type in events.TASK_STATE_AFTER:
             job.broken.extend(_task_event(job, event))
     return job
 
 
+_APPROVAL_EVENTS = {
+    events.APPROVAL_REQUESTED,
+    events.APPROVAL_DECIDED,
+    events.APPROVAL_ESCALATED,
+    events.APPROVAL_EXPIRED,
+}
 _JOB_EVENTS = {*events.JOB_STATE_AFTER, events.JOB_TASKS_ADDED, events.JOB_FAILURE_DETECTED}
 
 
@@ -87,6 +122,7 @@ def _job_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
     if event.type == events.JOB_CREATED:
         job.name, job.correlation_id, job.tags = data["name"], data["correlationId"], data["tags"]
         job.created_at = event.at
+        job.budget = _micros(data.get("budget"))
     if event.type == events.JOB_FAILURE_DETECTED:
         if job.failure_detected:
             yield Broken("I3", None, f"Job Failure Detected a second time, in event {event.seq}")
@@ -115,6 +151,64 @@ def _step(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
     task.steps.add(key)
 
 
+def _micros(amount: float | None) -> int | None:
+    return None if amount is None else round(amount * usage.MICROS)
+
+
+def _usage(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
+    task = job.tasks.get(event.task_id or "")
+    data = codec.decode(event.data)
+    used = usage.Usage(data["calls"], data["inputTokens"], data["outputTokens"], round(data["cost"] * usage.MICROS))
+    job.spent += used.cost
+    if task is None or event.attempt is None:
+        yield Broken("I8", event.task_id, f"event {event.seq} is about a task that nobody added")
+        return
+    task.usage[event.attempt] = task.usage.get(event.attempt, usage.Usage()) + used
+
+
+def _approval_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
+    task = job.tasks.get(event.task_id or "")
+    if task is None:
+        yield Broken("I8", event.task_id, f"event {event.seq} is about a task that nobody added")
+        return
+    data = codec.decode(event.data)
+    if event.type == events.APPROVAL_REQUESTED:
+        if task.asks is not None or task.state != states.WAITING:
+            yield Broken("I3", task.task_id, f"event {event.seq} asks people while the task is {task.state}")
+        quorum = data["approval"].get("quorum", 1)
+        asks = FoldedApproval(data["key"], quorum, event.at, data["submittedBy"], data["dueAt"])
+        task.asks = job.approvals[(task.task_id, asks.key)] = asks
+        return
+    asks = task.asks
+    if asks is None or asks.key != data["key"]:
+        yield Broken("I3", task.task_id, f"event {event.seq} ({event.type}) comes when nobody is asked")
+        return
+    if event.type == events.APPROVAL_DECIDED:
+        yield from _decision(task, asks, event, data)
+    elif asks.due_at is None or event.at < asks.due_at:
+        yield Broken("I11", task.task_id, f"event {event.seq} ({event.type}) comes before it was due")
+    elif event.type == events.APPROVAL_ESCALATED:
+        asks.escalated, asks.due_at = True, data["dueAt"]
+    else:
+        asks.state = "expired" if data["onDeadline"] == "fail" else data["onDeadline"]
+    if asks.state != "waiting":
+        task.asks = None
+
+
+def _decision(task: FoldedTask, asks: FoldedApproval, event: events.Event, data: Any) -> Iterator[Broken]:
+    made = (data["by"], data["decision"])
+    if data.get("edited"):
+        asks.counted = []
+    if any(by == made[0] for by, _ in asks.counted):
+        yield Broken("I3", task.task_id, f"{made[0]} decides a second time, in event {event.seq}")
+    asks.made.append(made)
+    asks.counted.append(made)
+    if made[1] != "approve":
+        asks.state = made[1]
+    elif len({by for by, _ in asks.counted}) >= asks.quorum:
+        asks.state = "approve"
+
+
 def _task_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
     task = job.tasks.get(event.task_id or "")
     new = events.TASK_STATE_AFTER[event.type]
@@ -135,8 +229,12 @@ def _task_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
         for up in task.depends_on:
             if up in job.tasks and not job.tasks[up].ended:
                 yield Broken("I8", task.task_id, f"event {event.seq} comes before {up!r} has ended")
+    if task.asks is not None and new != states.WAITING:
+        task.asks.state = "withdrawn"
+        task.asks = None
     task.ended = task.ended or new in states.TASK_ENDED
-    task.due_at = data.get("dueAt") if new == states.WAITING else None
+    waits = new == states.WAITING and data.get("kind") != "budget"  # which may be raised before there is a new one
+    task.due_at = data.get("dueAt") if waits else None
     if event.type == events.TASK_COMPLETED:
         if task.completed:
             yield Broken("I4", task.task_id, f"the task completes a second time, in event {event.seq}")

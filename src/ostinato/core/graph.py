@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, documents, retry, statuses
+from ostinato.core import approvals, codec, documents, retry, statuses, usage
 from ostinato.core.documents import short as _short
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
@@ -21,7 +21,7 @@ RESERVED = "ostinato."
 SYSTEM_QUEUE = "ostinato.system"
 OWN_JOBS = ("gate:", "rule:")
 """How jobs are named that the engine enters by itself, and that are its own."""
-RESERVED_JOBS = (*OWN_JOBS, "playbook:")
+RESERVED_JOBS = (*OWN_JOBS, "playbook:", "pipeline:", "undo:", "budget:")
 """How nobody may name a job."""
 MOST_CONCURRENCY = 1_000_000
 MOST_TAGS = 64
@@ -72,6 +72,8 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     external: bool = False
     """Nobody runs it: somebody outside completes it, or says that it failed."""
     statuses: Statuses | None = None
+    approval: approvals.Approval | None = None
+    """Nobody runs it: people decide on it, and its input is what they decide about."""
 
 
 class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -88,6 +90,8 @@ class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_d
     deadline: Seconds | None = None
     max_concurrency: Annotated[int, retry.said(minimum=1, maximum=MOST_CONCURRENCY)] | None = None
     """How many of its tasks may run at the same time; None is as many as there are workers for."""
+    budget: Annotated[float, retry.said(minimum=0, maximum=usage.MOST_MONEY)] | None = None
+    """What it may cost, in the currency of the prices: when that is spent, nothing more of it begins."""
 
 
 class Plan(msgspec.Struct, rename="camel"):
@@ -115,10 +119,8 @@ def read_job(document: Any) -> JobSpec:
     ):
         if value is not None:
             check_id(value, field)
-    if spec.idempotency_key is not None and not 1 <= len(spec.idempotency_key) <= 255:
-        raise errors.InvalidId("idempotencyKey must be 1 to 255 characters", field="idempotencyKey")
     if spec.idempotency_key is not None:
-        _check_text(spec.idempotency_key, "idempotencyKey")
+        check_key(spec.idempotency_key)
     if spec.tags:
         check_tags(spec.tags)
     if spec.deadline is not None and not 0 < spec.deadline < retry.LONGEST:
@@ -129,6 +131,8 @@ def read_job(document: Any) -> JobSpec:
         raise errors.InvalidInput(
             f"maxConcurrency must be 1 to {MOST_CONCURRENCY:,}, not {spec.max_concurrency!r}", field="maxConcurrency"
         )
+    if spec.budget is not None:
+        usage.micros(spec.budget, "budget")
     _check_priority(spec.priority, "priority")
     if not spec.tasks:
         raise errors.InvalidGraph("tasks is empty: a job needs at least one task", field="tasks")
@@ -155,28 +159,31 @@ def check_tasks(tasks: Sequence[TaskSpec], known: frozenset[str] | None = frozen
                 f"two tasks have the id {task.task_id!r}: give each task its own taskId", taskId=task.task_id
             )
         ids.add(task.task_id)
+    before: set[str] = set()
+    in_order = True
     for task in tasks:
         for dependency in task.depends_on:
-            if dependency == task.task_id:
-                raise errors.CycleFound(f"task {task.task_id!r} depends on itself", cycle=[dependency, dependency])
-            if known is not None and dependency not in ids and dependency not in known:
-                raise errors.UnknownDependency(
-                    f"task {task.task_id!r} depends on {dependency!r}, which is not a task of this job",
-                    taskId=task.task_id,
-                    dependency=dependency,
-                )
-    find_cycle(tasks, ids)
+            if dependency not in before:
+                _check_dependency(task.task_id, dependency, ids, known)
+                in_order = in_order and dependency not in ids
+        before.add(task.task_id)
+    if not in_order:  # a list in order, as most are, has no circle
+        refuse_cycle(tasks)
 
 
-def find_cycle(tasks: Sequence[TaskSpec], ids: set[str]) -> None:
-    """Raise CycleFound naming the circle, if there is one. One pass when the list is already in order, as most are."""
-    seen: set[str] = set()
-    for task in tasks:
-        if any(dependency in ids and dependency not in seen for dependency in task.depends_on):
-            break
-        seen.add(task.task_id)
-    else:
-        return
+def _check_dependency(task_id: str, dependency: str, ids: set[str], known: frozenset[str] | None) -> None:
+    if dependency == task_id:
+        raise errors.CycleFound(f"task {task_id!r} depends on itself", cycle=[dependency, dependency])
+    if known is not None and dependency not in ids and dependency not in known:
+        raise errors.UnknownDependency(
+            f"task {task_id!r} depends on {dependency!r}, which is not a task of this job",
+            taskId=task_id,
+            dependency=dependency,
+        )
+
+
+def refuse_cycle(tasks: Sequence[TaskSpec]) -> None:
+    """Raise CycleFound naming the circle, if there is one."""
     sorter = graphlib.TopologicalSorter({task.task_id: task.depends_on for task in tasks})
     try:
         sorter.prepare()
@@ -223,6 +230,13 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
 def worst_case(policy: retry.Retry, timeout: float) -> float:
     """How many seconds all attempts may take, with the waiting between them."""
     return policy.max_attempts * timeout + sum(policy.delay(n) for n in range(1, policy.max_attempts))
+
+
+def check_key(key: str) -> str:
+    if not 1 <= len(key) <= 255:
+        raise errors.InvalidId("idempotencyKey must be 1 to 255 characters", field="idempotencyKey")
+    _check_text(key, "idempotencyKey")
+    return key
 
 
 def check_id(value: object, field: str) -> str:
@@ -275,15 +289,25 @@ def _check_task(task: TaskSpec) -> None:
     for status in () if task.statuses is None else msgspec.structs.astuple(task.statuses):
         if status is not None:
             statuses.check(status, None)
-    if task.external and (task.delay is not None or task.retry is not None or task.timeout is not None):
+    if task.approval is not None:
+        approvals.check(task.approval, f"approval of task {task.task_id!r}")
+    if run_by_nobody(task) and (task.delay is not None or task.retry is not None or task.timeout is not None):
+        kind = "external" if task.external else "an approval"
         raise errors.InvalidInput(
-            f"task {task.task_id!r} is external: nobody runs it, so it has no delay, retry or timeout"
+            f"task {task.task_id!r} is {kind}: nobody runs it, so it has no delay, retry or timeout"
         )
+    if task.external and task.approval is not None:
+        raise errors.InvalidInput(f"task {task.task_id!r} is external and an approval: it can be one of them")
     check_not_reserved(task.name, task.queue)
     if task.priority is not None:
         _check_priority(task.priority, f"priority of task {task.task_id!r}")
     if len(task.depends_on) > 1:
         task.depends_on = list(dict.fromkeys(task.depends_on))  # a dependency named twice counts once
+
+
+def run_by_nobody(task: TaskSpec) -> bool:
+    """Somebody outside, or somebody who is asked, completes it."""
+    return task.external or task.approval is not None
 
 
 def check_not_reserved(*names: str | None) -> None:

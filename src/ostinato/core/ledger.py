@@ -1,4 +1,4 @@
-"""The ledger of one transaction: the rows it has loaded, the moves made on them, and the events that tell of the moves.
+"""The ledger of one transaction: the moves made on the rows that it has loaded, and the events that tell of the moves.
 
 A transaction is: load rows, let commands act on the ledger, write what changed. Everything that must stay in step with
 a task's state (the job's counters, the queue, timers, dead letters, the event stream) follows from `move`, here, once.
@@ -6,14 +6,23 @@ a task's state (the job's counters, the queue, timers, dead letters, the event s
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from typing import NamedTuple
-
 import msgspec
 
-from ostinato import errors
-from ostinato.core import codec, events, pages, rows, states
+from ostinato.core import (
+    approvals,
+    budgets,
+    codec,
+    courses,
+    events,
+    histogram,
+    items,
+    pages,
+    rows,
+    sheet,
+    states,
+    tallies,
+    usage,
+)
 
 _COUNTER = {
     states.BLOCKED: "blocked",
@@ -27,14 +36,13 @@ _COUNTER = {
 }
 
 _IN_TURN = frozenset({states.PENDING, states.PROCESSING})
+_GIVEN_UP = frozenset({states.CANCELLED, states.SKIPPED})
+
+BUDGET_JOB = "budget:"
+"""How jobs are named in which people are asked whether an item of a pipeline may cost more."""
 
 BLOB_MARK = b"\x00"
 """First byte of a stored payload that is a reference to a blob; no JSON text starts with it."""
-
-
-def digest(data: bytes) -> bytes:
-    """Where a large payload is kept: by its content, so that a job keeps the same one once."""
-    return hashlib.sha256(data).digest()
 
 
 class _Statuses(msgspec.Struct, frozen=True):
@@ -52,6 +60,7 @@ class _Options(msgspec.Struct, frozen=True):
     delay: float | None = None
     external: bool = False
     statuses: _Statuses | None = None
+    approval: approvals.Approval | None = None
 
 
 _PLAIN = _Options()
@@ -63,125 +72,25 @@ def is_external(task: rows.Task) -> bool:
     return task.options is not None and _options.decode(task.options).external
 
 
-class Heard(NamedTuple):
-    """An event that some rule may be about."""
-
-    job_id: str
-    seq: int
-    kind: str
-    task_id: str | None
-    name: str | None
-    attempt: int | None
-    data: bytes
+def is_dead_letter(job: rows.Job, task: rows.Task) -> bool:
+    """Whether it has failed for good. That somebody has rejected an item of a pipeline is no failure."""
+    if task.state != states.FAILED:
+        return False
+    if task.error is None or not job.name.startswith((courses.JOB, BUDGET_JOB)) or not is_run_by_nobody(task):
+        return True
+    return codec.decode(task.error)["type"] != items.REJECTED_TYPE
 
 
-class Ledger:
-    def __init__(
-        self,
-        tenant: str,
-        now: int,
-        *,
-        spill_bytes: int = 32 * 1024,
-        address: Callable[[bytes], bytes] = digest,
-        watched: frozenset[str] | None = frozenset(),
-    ) -> None:
-        self.tenant = tenant
-        self.now = now
-        self.spill_bytes = spill_bytes
-        self._address = address
-        self._watched = watched
-        """Types of events that somebody wants to hear of; None stands for all."""
-        # what was loaded
-        self.jobs: dict[str, rows.Job] = {}
-        self.tasks: dict[rows.TaskKey, rows.Task] = {}
-        self.dependants: dict[rows.TaskKey, list[str]] = {}
-        self.dependencies: dict[rows.TaskKey, list[str]] = {}
-        self.jobs_by_idempotency_key: dict[str, rows.Job] = {}
-        self.signals: dict[rows.TaskKey, list[rows.Signal]] = {}
-        self.waiters: dict[rows.TaskKey, list[rows.Timer]] = {}
-        self.timers: dict[rows.TaskKey, rows.Timer] = {}
-        self.awaiting_turn: dict[str, dict[str, rows.Task]] = {}
-        """By job: the first few of its tasks that wait for their turn."""
-        self.gate_jobs: dict[tuple[str, str], str] = {}
-        """By gate and key."""
-        self.outside_events: set[tuple[str, str]] = set()
-        # what is to be written
-        self.new_jobs: list[rows.Job] = []
-        self.new_tasks: list[rows.Task] = []
-        self.new_edges: list[tuple[str, str, str, str]] = []
-        self.changed_tasks: dict[rows.TaskKey, rows.Task] = {}
-        self.new_inputs: set[rows.TaskKey] = set()
-        self.run_again: set[rows.TaskKey] = set()
-        """Tasks that start anew: more about them has changed than their state."""
-        self.events: dict[str, list[bytes]] = {}
-        """What is to be told, by job, as entries of a page. Every change of a job tells something."""
-        self.told = 0
-        self.new_timers: dict[rows.TaskKey, rows.Timer] = {}
-        self.dropped_timers: set[rows.TaskKey] = set()
-        self.new_leases: list[tuple[str, str, bytes]] = []
-        self.dropped_leases: list[tuple[str, str]] = []
-        self.new_steps: list[rows.Step] = []
-        self.new_signals: list[rows.Signal] = []
-        self.taken_signals: list[rows.Signal] = []
-        self.gates_before: dict[tuple[str, str], str | None] = {}
-        """The jobs of gates and keys that have another now, or none."""
-        self.new_outside_events: list[tuple[str, str, int, bytes]] = []
-        self.blobs: dict[tuple[str, bytes], bytes] = {}
-        self.heard: list[Heard] = []
-        # what the caller wants to know after the commit
-        self.ended_jobs: list[rows.Job] = []
-        self.revoked: list[tuple[rows.TaskKey, str]] = []
-        self.became_pending: list[rows.Task] = []
-        self._pending_data: dict[str, bytes] = {}
+def is_run_by_nobody(task: rows.Task) -> bool:
+    """Whether somebody outside, or somebody who is asked, completes it."""
+    if task.options is None:
+        return False
+    begins = _options.decode(task.options)
+    return begins.external or begins.approval is not None
 
-    # --- finding ---------------------------------------------------------------------------------------------
 
-    def job(self, job_id: str) -> rows.Job:
-        job = self.jobs.get(job_id)
-        if job is None:
-            raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
-        return job
-
-    def running_job(self, job_id: str) -> rows.Job:
-        job = self.job(job_id)
-        if job.state != states.RUNNING:
-            raise errors.JobEnded(f"job {job_id!r} is {job.state}", jobId=job_id, state=job.state)
-        return job
-
-    def task(self, key: rows.TaskKey) -> rows.Task:
-        self.job(key[0])
-        task = self.tasks.get(key)
-        if task is None:
-            raise errors.TaskNotFound(f"there is no task {key[1]!r} in job {key[0]!r}", jobId=key[0], taskId=key[1])
-        return task
-
-    def leased_task(self, key: rows.TaskKey, attempt: int, token: str) -> rows.Task:
-        """The task, if this attempt and token still own it. The fence that every worker write goes through."""
-        task = self.tasks.get(key)
-        if task is None or task.state != states.PROCESSING or task.token != token or task.attempt != attempt:
-            state = "gone" if task is None else task.state
-            raise errors.LeaseLost(
-                f"attempt {attempt} no longer owns task {key[1]!r} of job {key[0]!r} (now {state}): "
-                "its result is not recorded",
-                jobId=key[0],
-                taskId=key[1],
-                state=state,
-            )
-        return task
-
-    def reported_task(self, lease: rows.Lease) -> rows.Task:
-        """The task of a lease that its worker now gives up by reporting on it: nobody needs to be told to stop."""
-        task = self.leased_task((lease.job_id, lease.task_id), lease.attempt, lease.token)
-        task.token = None
-        if not lease.name:  # reported from elsewhere, with no more than it takes to prove the right to
-            lease.name, lease.ready_at, lease.started_at = task.name, task.ready_at, task.started_at
-        return task
-
-    def tasks_of(self, job_id: str) -> list[rows.Task]:
-        """All tasks of a job that was loaded whole, in the producer's order."""
-        return sorted((t for t in self.tasks.values() if t.job_id == job_id), key=lambda t: t.position)
-
-    # --- changing --------------------------------------------------------------------------------------------
+class Ledger(sheet.Sheet):
+    """What is done to the rows, and what follows from it."""
 
     def emit(self, job: rows.Job, kind: str, task: rows.Task | None = None, data: bytes = codec.EMPTY_OBJECT) -> None:
         """Append an event to the job's stream; the sequence has no gaps because the job's row is locked."""
@@ -204,7 +113,7 @@ class Ledger:
         """Rules say nothing of what rules do, or they would never come to an end."""
         if not job.name.startswith("rule:"):
             about = (None, None, None) if task is None else (task.task_id, task.name, task.attempt)
-            self.heard.append(Heard(job.job_id, job.last_seq, kind, *about, data))
+            self.heard.append(sheet.Heard(job.job_id, job.last_seq, kind, *about, data))
 
     def move(self, task: rows.Task, state: str, kind: str, data: bytes = codec.EMPTY_OBJECT) -> None:
         """Put a task into a state, keep the job's counters in step, and tell of it."""
@@ -221,15 +130,30 @@ class Ledger:
                 self.revoked.append((key, task.token))
             elif old == states.WAITING:
                 self.drop_timer(key)
+                if state in _GIVEN_UP:
+                    self._withdraw(task)
             task.state = state
         if state != states.PROCESSING:
             task.token = task.worker = task.timeout_at = None
             if state in states.TASK_ENDED:
                 task.finished_at = self.now
         self.changed_tasks[key] = task
+        if self.items and job.job_id in self.items:
+            self._move_item(self.items[job.job_id], task, kind)
         self.emit(job, kind, task, data)
         if task.options is not None and old != state:
             self._say_status(job, task, state)
+
+    def _move_item(self, item: items.Item, task: rows.Task, kind: str) -> None:
+        """A step of an item of a pipeline has moved: it follows at the end, and what became of attempts is counted."""
+        item.stand(task.task_id, task.state, task.attempt)
+        how = events.ATTEMPT_ENDS.get(kind)
+        if how is not None and task.started_at is not None:
+            step = f"{item.pipeline}/{task.task_id}/"
+            took = self.now - task.started_at
+            self.tally(tallies.STEPS, step + how, 1, took)
+            if how == "completed":
+                self.tally(tallies.STEP_TIMES, step + histogram.label(took), 1, 0)
 
     def _say_status(self, job: rows.Job, task: rows.Task, state: str) -> None:
         said = None if task.options is None else _options.decode(task.options).statuses
@@ -238,8 +162,13 @@ class Ledger:
             self.emit(job, events.STATUS_PUBLISHED, task, codec.encode_own({"status": status}))
 
     def make_pending(self, task: rows.Task, kind: str = events.TASK_PENDING, data: bytes | None = None) -> None:
-        """Queue a task, or let it wait for its turn where its job runs only so many at a time."""
+        """Queue a task, or let it wait for its turn where its job runs only so many at a time, or for a budget."""
         job = self.jobs[task.job_id]
+        if (job.budget is not None or self.tenant_budget is not None) and task.state not in _IN_TURN:
+            used_up = budgets.budget_exhausted(job, self.tenant_budget, self.now)
+            if used_up is not None:
+                self._await_budget(task, used_up)
+                return
         if job.max_parallel is not None and job.turns >= job.max_parallel and task.state not in _IN_TURN:
             self._await_turn(task, data)
             return
@@ -251,6 +180,18 @@ class Ledger:
         task.finished_at = None
         self.move(task, states.PENDING, kind, data)
         self.became_pending.append(task)
+
+    def _await_budget(self, task: rows.Task, used_up: budgets.Exhausted) -> None:
+        told: dict[str, object] = {"kind": "budget", "scope": used_up.scope}
+        told |= {"budget": usage.money(used_up.budget), "spent": usage.money(used_up.spent)}
+        if used_up.due_at is not None:
+            told["dueAt"] = used_up.due_at
+            self.waits_for_tenant = True
+        elif task.job_id in self.items:
+            self.items[task.job_id].over_budget = used_up
+        task.finished_at = None
+        self.move(task, states.WAITING, events.TASK_WAITING, codec.encode_own(told))
+        self.set_timer(rows.Timer(task.job_id, task.task_id, "budget", used_up.scope, "", used_up.due_at))
 
     def _await_turn(self, task: rows.Task, data: bytes | None) -> None:
         told: dict[str, object] = {} if data is None else codec.decode(data)
@@ -275,6 +216,8 @@ class Ledger:
         begins = _PLAIN if task.options is None else _options.decode(task.options)
         if begins.external:
             self._make_waiting(task, "external", None)
+        elif begins.approval is not None:
+            self.ask(task, begins.approval)
         elif begins.delay:
             self._make_waiting(task, "delay", self.now + int(begins.delay * 1e6))
         else:
@@ -285,6 +228,50 @@ class Ledger:
         data = {"kind": kind} if due_at is None else {"kind": kind, "dueAt": due_at}
         self.move(task, states.WAITING, events.TASK_WAITING, codec.encode_own(data))
         self.set_timer(rows.Timer(task.job_id, task.task_id, kind, "", "", due_at))
+
+    def ask(self, task: rows.Task, approval: approvals.Approval, key: str = "", given: bytes | None = None) -> None:
+        """Let a task wait for people: about its input, or with a key about what is given."""
+        job = self.jobs[task.job_id]
+        due_at = approval.next_due(self.now, escalated=False)
+        task.finished_at = None
+        told = {"kind": "approval", "key": key} if key else {"kind": "approval"}
+        self.move(task, states.WAITING, events.TASK_WAITING, codec.encode_own(told))
+        self.set_timer(rows.Timer(task.job_id, task.task_id, "approval", "", key, due_at))
+        asked = {"key": key, "approval": approval, "submittedBy": job.submitted_by, "dueAt": due_at}
+        self.emit(job, events.APPROVAL_REQUESTED, task, codec.encode_own(asked))
+        row = rows.Approval(
+            task.job_id,
+            task.task_id,
+            key,
+            approvals.WAITING,
+            codec.encode_own(approvals.Document(approval)),
+            None if given is None else self.payload(task.job_id, given),
+            approvals.named(approval.asked(escalated=False)),
+            approval.not_submitter,
+            job.submitted_by,
+            version=job.last_seq,
+            requested_at=self.now,
+            due_at=due_at,
+            escalated_at=None,
+            decided_at=None,
+            given=given,
+        )
+        self.approvals.setdefault(task.key, {})[key] = row
+        self.change_approval(row)
+        self.withdrawn.discard(task.key)
+
+    def change_approval(self, row: rows.Approval) -> None:
+        self.changed_approvals[row.place] = row
+
+    def _withdraw(self, task: rows.Task) -> None:
+        """Nobody is asked any longer. Of a function it is not known here whether it waits for people at all."""
+        for row in self.approvals.get(task.key, {}).values():
+            if row.state == approvals.WAITING:
+                row.state, row.due_at, row.decided_at = approvals.WITHDRAWN, None, self.now
+                self.change_approval(row)
+                return
+        if task.resuming or (task.options is not None and _options.decode(task.options).approval is not None):
+            self.withdrawn.add(task.key)
 
     def set_timer(self, timer: rows.Timer) -> None:
         key = (timer.job_id, timer.task_id)
@@ -333,6 +320,16 @@ class Ledger:
         address = self._address(data)
         self.blobs[(job_id, address)] = data
         return BLOB_MARK + address
+
+    def tally(self, topic: tallies.Topic, key: str, count: int = 1, amount: int = 0) -> None:
+        """Count on, in the bucket of this moment."""
+        place = (topic.name, key, topic.bucket(self.now))
+        grown = self.tallies.get(place)
+        if grown is None:
+            self.tallies[place] = [count, amount]
+        else:
+            grown[0] += count
+            grown[1] += amount
 
     # --- consequences ----------------------------------------------------------------------------------------
 

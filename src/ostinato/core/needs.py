@@ -22,14 +22,28 @@ class Needs:
         self.signals: set[tuple[str, str]] = set()
         self.waiters: set[tuple[str, str]] = set()
         self.timers: set[rows.TaskKey] = set()
+        self.approvals: set[rows.TaskKey] = set()
+        """Tasks whose approvals may be decided: these, with what they are about."""
         self.gate_keys: dict[tuple[str, str], set[str]] = {}
         """The jobs that stand for these gates and keys, with these tasks and those that wait for them."""
         self.whole_gates: set[tuple[str, str]] = set()
         """Of these, all tasks."""
         self.late_reports: set[tuple[str, str, str]] = set()
         """Gate, key and member of reports that may come too late, and trigger something then."""
+        self.items: set[str] = set()
+        """Items of pipelines, each with the whole job of its run."""
+        self.courses: set[tuple[str, int]] = set()
+        """Pipelines, by name and version."""
         self.outside_events: set[tuple[str, str]] = set()
         """(source, id) of events that may have been received before."""
+        self.usages: set[tuple[str, str, int]] = set()
+        """Attempts of which the last usage may be told a second time."""
+        self.budget_waiters: set[str] = set()
+        """Jobs whose tasks that wait for a budget may go on."""
+        self.fresh_budget = False
+        """The budget of the tenant must be read anew."""
+        self.all_turns = False
+        """All that wait for their turn, because there may be room for any number of them."""
 
     def job(self, job_id: str) -> None:
         self.jobs.add(job_id)

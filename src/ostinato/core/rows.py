@@ -44,6 +44,11 @@ class Job(msgspec.Struct, gc=False):
     """How many of its tasks may be pending or processing at the same time; the others wait for their turn."""
     turns: int = 0
     """How many are, if there is such a limit."""
+    budget: int | None = None
+    """What it may cost, in millionths; when that is spent, nothing more of it begins."""
+    spent: int = 0
+    submitted_by: str | None = None
+    """Who entered it, if somebody said so."""
     was_seq: int = 0
     """`last_seq` as it was loaded: the version of the job that a transaction has seen. Not a column."""
     was_plain: tuple[object, ...] = ()
@@ -57,7 +62,7 @@ class Job(msgspec.Struct, gc=False):
     def plain(self) -> tuple[object, ...]:
         return (
             self.state, self.cascades, self.deadline_at, self.finished_at, self.failure_detected_at, self.total,
-            self.failed, self.tolerated, self.skipped, self.cancelled, self.turns,
+            self.failed, self.tolerated, self.skipped, self.cancelled, self.turns, self.budget, self.spent,
         )  # fmt: skip
 
 
@@ -113,6 +118,35 @@ class Timer(msgspec.Struct, gc=False):
     name: str
     key: str
     due_at: int | None
+
+
+class Approval(msgspec.Struct, gc=False):
+    """What people are, or were, asked. `key` is the step of a function that asks; a task of its own has none."""
+
+    job_id: str
+    task_id: str
+    key: str
+    state: str
+    """`waiting`, `withdrawn`, `expired`, or what was decided."""
+    document: bytes
+    """What is asked, and the decisions so far."""
+    payload: bytes | None
+    """What it is about, if that is not the input of its task."""
+    asked: str | None
+    not_submitter: bool
+    submitted_by: str | None
+    version: int
+    """The event that last changed what is asked: a decision that names another one is about something else."""
+    requested_at: int
+    due_at: int | None
+    escalated_at: int | None
+    decided_at: int | None
+    given: bytes | None = None
+    """The payload itself, where it is known. Not a column."""
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return (self.job_id, self.task_id, self.key)
 
 
 class Signal(msgspec.Struct, gc=False):

@@ -1,7 +1,7 @@
 """Why is a task not running? One code, one sentence and the details, from facts that the store has gathered.
 
-The codes: `running`, `dependency`, `retry`, `sleep`, `delay`, `turn`, `signal`, `external`, `no_worker`, `queue_full`,
-`next`, `ended`, `job_ended`.
+The codes: `running`, `dependency`, `retry`, `sleep`, `delay`, `turn`, `budget`, `signal`, `external`, `approval`,
+`no_worker`, `queue_full`, `next`, `ended`, `job_ended`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.core import codec, moments, rows, states
+from ostinato.core import approvals, budgets, codec, moments, rows, states, usage
 
 
 class Worker(msgspec.Struct, frozen=True):
@@ -55,12 +55,16 @@ class Facts(msgspec.Struct, frozen=True):
     dependencies: Sequence[Dependency] = ()
     """Some of those that are not satisfied, the lost ones first; `task.open_dependencies` counts all of them."""
     timer: rows.Timer | None = None
+    approval: rows.Approval | None = None
+    """What people are asked, if that is what it waits for."""
     workers: Sequence[Worker] = ()
     """The worker that runs it; for a pending task, all that are known."""
     ahead: int = 0
     """Ready tasks that the same workers would claim before it."""
     more_ahead: bool = False
     """They were not all counted."""
+    used_up: budgets.Exhausted | None = None
+    """The budget that it waits for, if it does."""
 
 
 class Why(msgspec.Struct, frozen=True, rename="camel"):
@@ -134,10 +138,56 @@ def _waiting(facts: Facts) -> Why:
         return Why("delay", f"It is ready, and begins {left}.", _details(dueAt=due))
     if timer.kind == "turn":
         return Why("turn", "It is ready, but its job runs only so many tasks at the same time: it waits its turn.", {})
+    if timer.kind == "budget":
+        return _budget(facts)
     if timer.kind == "external":
         return Why("external", "It is external: it waits for somebody outside to complete it.", {})
+    if timer.kind == "approval" and facts.approval is not None:
+        return _asking(facts, facts.approval)
     until = f"; it gives up {left}" if left else ", however long that takes"
     return Why("signal", f"It awaits the signal {timer.name!r}{until}.", _details(signal=timer.name, dueAt=due))
+
+
+def _budget(facts: Facts) -> Why:
+    used_up = facts.used_up
+    if used_up is None:  # it was raised a moment ago
+        return Why("budget", "It waited for a budget that is not used up any more, and goes on at once.", {})
+    details = _details(
+        scope=used_up.scope,
+        budget=usage.money(used_up.budget),
+        spent=usage.money(used_up.spent),
+        dueAt=_moment(used_up.due_at),
+    )
+    return Why("budget", budgets.sentence(used_up, facts.task.job_id), details)
+
+
+def _asking(facts: Facts, row: rows.Approval) -> Why:
+    document = approvals.read(row.document)
+    approval, escalated = document.approval, row.escalated_at is not None
+    asked = approval.asked(escalated=escalated)
+    approved = list(dict.fromkeys(made.by for made in document.standing()))
+    who = "anybody who may decide" if asked is None else ", ".join(asked)
+    if approval.not_submitter and row.submitted_by is not None:
+        who += f" (but not {row.submitted_by}, who submitted it)"
+    sentence = f"It has been waiting for {_span(facts, row.requested_at)} for {who} to decide on {approval.title!r}"
+    if approval.quorum > 1:
+        sentence += f"; {len(approved)} of {approval.quorum} have approved"
+    if row.due_at is not None:
+        asks_more = approval.escalate is not None and not escalated
+        then = "others are asked too" if asks_more else f"it ends by itself ({approval.on_deadline})"
+        sentence += f"; {_until(facts, row.due_at)} {then}"
+    details = _details(
+        title=approval.title,
+        key=row.key or None,
+        asked=asked,
+        since=_moment(row.requested_at),
+        submittedBy=row.submitted_by,
+        approvedBy=approved,
+        quorum=approval.quorum,
+        dueAt=_moment(row.due_at),
+        escalated=escalated,
+    )
+    return Why("approval", sentence + ".", details)
 
 
 def _running(facts: Facts) -> Why:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostinato import errors
-from ostinato.outgoing import caller
 
 if TYPE_CHECKING:
     import httpx2
@@ -66,6 +65,8 @@ class OpenAIEmbedder:
 
     async def _ask(self, client: httpx2.AsyncClient, texts: Sequence[str]) -> list[list[float]]:
         import httpx2
+
+        from ostinato.outgoing import caller
 
         # A server refuses a text of nothing.
         body: dict[str, object] = {"model": self.name, "input": [text[:LONGEST_TEXT] or " " for text in texts]}

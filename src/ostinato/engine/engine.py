@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import os
 import socket
 import time
@@ -23,6 +24,8 @@ LEASE_CHECK_SECONDS = 1.0
 DOUBT_SECONDS = 120.0
 """How long a statement that nobody waits for any more may still take effect."""
 ENDED_LATELY = 10_000
+COLLECT_EVERY = 20_000
+"""New values that may be there before the garbage collector looks at them; Python's own bound is 700."""
 FEW = 20
 OWN_CONCURRENCY = 32
 """How many of the engine's own functions run at the same time for one tenant."""
@@ -51,6 +54,7 @@ class Engine:
         manual: bool = False,
         host: Engine | None = None,
         own_functions: OwnFunctions | None = None,
+        attending: bool = False,
         search: Search | None = None,
     ) -> None:
         self.tenant = tenant
@@ -60,14 +64,15 @@ class Engine:
         self._url = url
         self._keyring = keyring
         self.secret_source = secret_source or secrets.from_environment
-        self.secrets: secrets.SecretSource | None = self.secret_source
+        # What an attendant handles comes from anywhere, and is not to be read as a wish for a secret.
+        self.secrets: secrets.SecretSource | None = None if attending else self.secret_source
         self._functions = registry
         self._own_queues = {name: f.queue for name, f in registry.items() if f.queue != "default"}
         self._manual = manual
         self._host = host
         self._own_functions = own_functions
         self._search = search
-        self._attending = False
+        self._attending = attending
         self.guests: set[Engine] = set()
         if host is None:
             self.db = connect.connect_sealed(url, keyring, clock=settings.clock)
@@ -119,6 +124,7 @@ class Engine:
                 await self.register()
             return
         await self.db.open(migrate=migrate)
+        _let_batches_live()
         try:
             if self.options.work:
                 await self._start_worker()
@@ -242,10 +248,15 @@ class Engine:
         settings = dataclasses.replace(self.options, queues=(graph.SYSTEM_QUEUE,), concurrency=OWN_CONCURRENCY)
         registry: dict[str, functions.Function] = {}
         made = Engine(
-            self._url, tenant, registry, settings, keyring=self._keyring, secret_source=self.secret_source, host=self
+            self._url,
+            tenant,
+            registry,
+            settings,
+            keyring=self._keyring,
+            secret_source=self.secret_source,
+            host=self,
+            attending=True,
         )
-        made._attending = True
-        made.secrets = None  # what it handles comes from anywhere, and is not to be read as a wish for a secret
         registry.update({} if self._own_functions is None else self._own_functions(made))
         await made.start()
         return made
@@ -301,20 +312,25 @@ class Engine:
         return commands.Submit(spec.job_id or str(uuid_utils.uuid7()), spec, self.encode_inputs(spec.tasks), actor)
 
     def encode_inputs(self, specs: Sequence[graph.TaskSpec]) -> list[bytes]:
-        """The inputs as JSON. Tasks that do not name a queue get that of their function, where it is known here."""
+        """The inputs as JSON."""
         limit = self.max_payload_bytes
+        self.choose_queues(specs)
+        encode, empty = codec.encode, codec.EMPTY_OBJECT
+        return [encode(s.input, f"the input of task {s.task_id!r}", limit) if s.input else empty for s in specs]
+
+    def choose_queues(self, specs: Sequence[graph.TaskSpec]) -> None:
+        """Tasks that do not name a queue get that of their function, where it is known here."""
         if self._own_queues:
             for spec in specs:
                 if spec.queue is None:
                     spec.queue = self._own_queues.get(spec.name)
-        encode, empty = codec.encode, codec.EMPTY_OBJECT
-        return [encode(s.input, f"the input of task {s.task_id!r}", limit) if s.input else empty for s in specs]
 
     async def check_functions(self, specs: Sequence[graph.TaskSpec]) -> None:
         """Refuse names that neither this process nor any worker of this database has ever registered."""
         if not self.options.check_functions:
             return
-        wanted = {spec.name for spec in specs if not spec.external} - self._known_functions - self._functions.keys()
+        named = {spec.name for spec in specs if not graph.run_by_nobody(spec)}
+        wanted = named - self._known_functions - self._functions.keys()
         if not wanted:
             return
         self._known_functions |= set(await self.store.functions(self.tenant))
@@ -493,6 +509,14 @@ class Engine:
         for token, since in doubtful.items():
             if token not in found and time.monotonic() - since < DOUBT_SECONDS:
                 holder.doubt(token, since)  # the database may be at it still, though it can no longer tell us
+
+
+def _let_batches_live() -> None:
+    """The values of a batch live until it is committed. Python's collector would look at each of them several times
+    meanwhile, which is a tenth of the time of a busy engine. A program that has turned it off has its reasons."""
+    first, *rest = gc.get_threshold()
+    if 0 < first < COLLECT_EVERY:
+        gc.set_threshold(COLLECT_EVERY, *rest)
 
 
 class _Ended(NamedTuple):

@@ -81,7 +81,8 @@ class Reaper(service.Service):
 
 
 class Pruner(service.Service):
-    """Removes jobs that ended, and events of others that came, longer ago than their tenant keeps them."""
+    """Removes jobs that ended, and events of others that came, longer ago than their tenant keeps them; adds up what
+    processes that are gone have counted."""
 
     def __init__(self, target: store.Store, retention_seconds: float, every_seconds: float) -> None:
         super().__init__()
@@ -94,6 +95,8 @@ class Pruner(service.Service):
             while await self._store.prune(tenant, self._retention_seconds):
                 pass
             await self._prune_gates(tenant)
+            while await self._store.fold_tallies(tenant) or await self._store.prune_tallies(tenant):
+                pass
         return self._every_seconds
 
     async def _prune_gates(self, tenant: str) -> None:

@@ -296,7 +296,7 @@ def refuse_circle(parents: Mapping[str, Sequence[str]], field: str) -> None:
     """Raise CycleFound if agents wait for each other, naming them in the direction of the edges."""
     tasks = [graph.TaskSpec(name, name, depends_on=list(before)) for name, before in parents.items()]
     try:
-        graph.find_cycle(tasks, set(parents))
+        graph.refuse_cycle(tasks)
     except errors.CycleFound as error:
         cycle: list[str] = error.details["cycle"][::-1]
         raise errors.CycleFound(

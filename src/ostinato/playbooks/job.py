@@ -46,6 +46,8 @@ class Member(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     parents: list[str] = []
     template: str | None = None
     """Of its input; JSON in a text."""
+    agent: str | None = None
+    """Its name, if its task has another."""
 
 
 class Pins(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -58,7 +60,17 @@ class Pins(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     agents: dict[str, Member]
     graph: str | None = None
     graph_version: int | None = None
+    synthesizer: str | None = None
     synthesizer_version: int | None = None
+    reviews: list[str] = []
+    """Of a pipeline, if it is a step of one: people may have changed the data there."""
+
+    @property
+    def versions(self) -> Versions:
+        agents = {name: member.version for name, member in self.agents.items()}
+        if self.synthesizer is not None and self.synthesizer_version is not None:
+            agents[self.synthesizer] = self.synthesizer_version
+        return Versions(self.version, agents, self.graph_version)
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -107,17 +119,34 @@ def given(document: Any) -> Given:
     return msgspec.convert(document, Given)
 
 
+def of_step(
+    pipeline: str,
+    version: int,
+    step: str,
+    agent: Agent,
+    agent_version: int,
+    parents: list[str],
+    *,
+    payload: str,
+    reviews: list[str],
+) -> bytes:
+    """The input of a task that is an agent's though its job is no playbook's: a step of a pipeline."""
+    member = Member(agent_version, parents, _as_text(agent.input), agent.name)
+    pins = Pins(pipeline, version, "ingestion", pipeline, {step: member}, reviews=reviews)
+    return codec.encode_own(Given(pins, payload))
+
+
 def agent_tasks(playbook: Playbook, plan: Plan, agents: Mapping[str, Agent]) -> list[graph.TaskSpec]:
     """In the order of the plan. An agent that is to fail with its parent is skipped like one that is to be left out:
     it is the same to the engine, and what it counts as is said when the answers are put together."""
     return [
         graph.TaskSpec(
             name,
-            _function(agents[name]),
+            function_of(agents[name]),
             depends_on=plan.parents[name],
             retry=agents[name].retry,
             timeout=timeout_of(playbook, agents[name]),
-            queue=agents[name].queue if agents[name].kind == "function" else graph.SYSTEM_QUEUE,
+            queue=queue_of(agents[name]),
             optional=True,
             on_dependency_failure="run" if agents[name].on_parent_failure == "run" else "skip",
             statuses=graph.Statuses(started=statuses.invoking(name), completed=statuses.agent_complete(name)),
@@ -183,8 +212,12 @@ def _stage(
     )
 
 
-def _function(agent: Agent) -> str:
+def function_of(agent: Agent) -> str:
     return AGENT + agent.kind if agent.function is None else agent.function
+
+
+def queue_of(agent: Agent) -> str | None:
+    return agent.queue if agent.kind == "function" else graph.SYSTEM_QUEUE
 
 
 def _pins(playbook: Playbook, edges: Graph | None, plan: Plan, agents: Mapping[str, Agent], versions: Versions) -> Pins:
@@ -201,6 +234,7 @@ def _pins(playbook: Playbook, edges: Graph | None, plan: Plan, agents: Mapping[s
         members,
         None if edges is None else edges.name,
         versions.graph,
+        synthesizer,
         None if synthesizer is None else versions.agents[synthesizer],
     )
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import functools
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from ostinato import context, errors, expressions, functions, outgoing, threads
-from ostinato.agents import cost, llm
-from ostinato.core import codec, commands
-from ostinato.core.retry import NO_RETRY
+from ostinato import context, errors, expressions, outgoing, threads
+from ostinato.agents import cost, limiter, llm
+from ostinato.core import codec, usage
+from ostinato.pipelines import run
 from ostinato.playbooks import definition, invocation, job
-from ostinato.reactions import callouts, definitions, playbooks
-
-USAGE = "usage#"
-"""Steps of an agent's task that say what each attempt has used up."""
+from ostinato.reactions import adapting, callouts, definitions, playbooks
 
 
 async def arguments(ctx: context.Context, given: dict[str, Any]) -> dict[str, Any]:
@@ -27,7 +20,7 @@ async def arguments(ctx: context.Context, given: dict[str, Any]) -> dict[str, An
     outcomes = await ctx.dependency_outputs.load()
     call = invocation.invocation(
         ctx.task_id,
-        said.raw_data,
+        run.as_reviewed(said.raw_data, said.pins.reviews, outcomes),
         said.pins.agents[ctx.task_id].parents,
         outcomes,
         tenant_id=ctx.tenant,
@@ -39,32 +32,19 @@ async def arguments(ctx: context.Context, given: dict[str, Any]) -> dict[str, An
     return await threads.run(lambda: invocation.arguments(call, template, _render))
 
 
-def as_function(code: Callable[..., Any]) -> Callable[..., Any]:
+def as_function(name: str, code: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the user's as the engine calls it for a playbook. It gets those arguments that it has names for."""
-    inner = functions.Function(getattr(code, "__name__", "agent"), code, retry=NO_RETRY, timeout=None)
-
-    @functools.wraps(code)
-    async def run(ctx: context.Context, **given: Any) -> Any:
-        found = await arguments(ctx, given)
-        chosen = inner.bind(ctx, inner.known(found))
-        if inner.is_async:
-            return await code(**chosen)
-        if inner.takes_context:
-            chosen["ctx"] = context.SyncContext(ctx, asyncio.get_running_loop())
-        return await threads.run(lambda: code(**chosen))
-
-    del run.__wrapped__  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-    return run
+    return adapting.adapted(name, code, arguments)
 
 
 class Agents:
     """Agents that the engine calls itself."""
 
     def __init__(self, app: definitions.Application, calls: outgoing.Caller) -> None:
-        self._playbooks = playbooks.Playbooks(app)
+        self.playbooks = playbooks.Playbooks(app)
         self._app = app
         self._calls = calls
-        self._models = llm.Llm(calls)
+        self._models = llm.Llm(calls, limiter.shared())
 
     async def http(self, ctx: context.Context, **given: Any) -> Any:
         """POST to the address of the agent; what it answers is the output."""
@@ -96,6 +76,7 @@ class Agents:
             temperature=said.temperature,
             price=None if said.price is None else cost.Price(said.price.input, said.price.output),
         )
+        await self._check_budget(ctx, agent)
         meter = cost.Meter()
         try:
             return await self._models.ask(
@@ -107,19 +88,30 @@ class Agents:
                 meter=meter,
             )
         finally:
-            await self._record(ctx, agent, meter)
+            spent = meter.usage
+            if spent.calls:
+                paid = cost.of(spent, settings.price) or 0.0
+                used = usage.read(paid, spent.input_tokens, spent.output_tokens, spent.calls)
+                with contextlib.suppress(errors.LeaseLost):
+                    await ctx.record_usage(used, said.model, f"agent:{agent.name}")
 
-    async def _record(self, ctx: context.Context, agent: definition.Agent, meter: cost.Meter) -> None:
-        usage = {"agent": agent.name, **msgspec.to_builtins(meter.usage)}
-        price = None if agent.llm is None or agent.llm.price is None else agent.llm.price
-        if price is not None:
-            usage["cost"] = cost.of(meter.usage, cost.Price(price.input, price.output))
-        with contextlib.suppress(errors.LeaseLost):
-            await self._app.engine.execute(commands.RecordStep(ctx.lease, f"{USAGE}{ctx.attempt}", codec.encode(usage)))
+    async def _check_budget(self, ctx: context.Context, agent: definition.Agent) -> None:
+        """Not another question, once the attempts before have used up what they may together."""
+        budget = agent.budget
+        if budget is None or ctx.attempt == 1:
+            return
+        used = await self._app.engine.store.usage_of_task(ctx.tenant, ctx.job_id, ctx.task_id)
+        tokens, paid = used.input_tokens + used.output_tokens, usage.money(used.cost)
+        spent_tokens = budget.tokens is not None and tokens >= budget.tokens
+        if spent_tokens or (budget.cost is not None and paid >= budget.cost):
+            raise errors.TerminalError(
+                f"the budget of agent {agent.name!r} is used up after {ctx.attempt - 1} attempts: {tokens} tokens, "
+                f"{usage.shown(used.cost)}"
+            )
 
     async def _agent(self, ctx: context.Context, given: dict[str, Any]) -> definition.Agent:
         member = job.given(given).pins.agents[ctx.task_id]
-        return (await self._playbooks.agents.get(ctx.task_id, member.version)).value
+        return (await self.playbooks.agents.get(member.agent or ctx.task_id, member.version)).value
 
 
 def _render(template: Any, data: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from ostinato import errors, expressions, threads
 from ostinato.core import codec, documents
 from ostinato.engine import engine
-from ostinato.store import definitions
+from ostinato.store import database, definitions
 
 
 class Named(Protocol):
@@ -19,6 +19,8 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+Also = Callable[[definitions.Definition], database.Script[None]]
+"""What is written together with a new version."""
 REMEMBERED_SECONDS = 300.0
 """How long a definition is kept at hand, if nobody changes anything."""
 MOST_REMEMBERED = 1000
@@ -51,14 +53,18 @@ class Shelf(Generic[T]):
         kind: str,
         read: Callable[[Any], T],
         expressions_of: Callable[[T], Iterable[tuple[str, str]]],
+        also: Callable[[T], Also] | None = None,
     ) -> None:
         self._app = app
         self._kind = kind
         self._read = read
         self._expressions_of = expressions_of
+        self._also = also
         self._known: dict[tuple[str, int | None], Defined[T]] = {}
         self._all: list[Defined[T]] | None = None
         self._reading = asyncio.Lock()
+        self._forgotten = 0
+        """How often. What was begun to be read before is not remembered: it may be what has just been changed."""
         self._stamp: int = -1
         self._stamped_at = self._read_at = -REMEMBERED_SECONDS
 
@@ -69,7 +75,13 @@ class Shelf(Generic[T]):
         made = await threads.run(lambda: self.check(document))
         name = made.name
         saved = await self._store.save_definition(
-            self._tenant, self._kind, name, codec.encode(made), created_by=actor, expected=expected
+            self._tenant,
+            self._kind,
+            name,
+            codec.encode(made),
+            created_by=actor,
+            expected=expected,
+            also=None if self._also is None else self._also(made),
         )
         self._forget()
         await self._app.note(actor, f"{self._kind}s.save", name, version=saved.version)
@@ -95,7 +107,10 @@ class Shelf(Generic[T]):
         documents.check_text(name, "name", LONGEST_NAME)
         await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         earlier = await self._store.definition(self._tenant, self._kind, name, version)
-        saved = await self._store.save_definition(self._tenant, self._kind, name, earlier.document, created_by=actor)
+        also = None if self._also is None else self._also(self._defined(earlier).value)
+        saved = await self._store.save_definition(
+            self._tenant, self._kind, name, earlier.document, created_by=actor, also=also
+        )
         self._forget()
         return saved
 
@@ -110,18 +125,29 @@ class Shelf(Generic[T]):
         return known
 
     async def _remember(self, name: str, version: int | None) -> Defined[T]:
+        before = self._forgotten
         made = self._defined(await self._store.definition(self._tenant, self._kind, name, version))
         if len(self._known) >= MOST_REMEMBERED:
             self._known.clear()
-        self._known[(name, version)] = made
+        if self._forgotten == before:
+            self._known[(name, version)] = self._known[(name, made.version)] = made
         return made
 
     async def everything(self) -> list[Defined[T]]:
         """All definitions as they are now."""
         await self._keep_up()
-        if self._all is None:
-            self._all = [self._defined(found) for found in await self.all()]
-        return self._all
+        if self._all is not None:
+            return self._all
+        before = self._forgotten
+        found = [self._defined(one) for one in await self.all()]
+        if self._forgotten == before:
+            self._all = found
+        return found
+
+    async def refresh(self) -> None:
+        """Ask now whether somebody has changed something, and not only when it is time to."""
+        self._stamped_at = -REMEMBERED_SECONDS
+        await self._keep_up()
 
     def _defined(self, found: definitions.Definition) -> Defined[T]:
         if found.document is None:
@@ -145,6 +171,7 @@ class Shelf(Generic[T]):
             self._stamp, self._stamped_at = stamp, now
 
     def _forget(self) -> None:
+        self._forgotten += 1
         self._known.clear()
         self._all = None
         self._read_at = time.monotonic()

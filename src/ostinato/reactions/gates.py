@@ -132,7 +132,7 @@ class Gate:
         targets.check_key(key, "key")
         job_id = await self._store.gate_job(self._tenant, self.name, key)
         job = await self._store.job(self._tenant, job_id)
-        tasks = {task.task_id: task for task in await self._tasks(job_id)}
+        tasks = {task.task_id: task for task in await self._store.all_tasks(self._tenant, job_id)}
         if gating.OPEN not in tasks:  # it was removed while we looked
             raise errors.GateKeyNotFound(f"nobody has reported to gate {self.name!r} for key {key!r}")
         opening = await self._opening(job_id, tasks[gating.OPEN])
@@ -201,12 +201,6 @@ class Gate:
         if not task.output.startswith(ledger.BLOB_MARK):
             return codec.decode(task.output)
         return codec.decode(await self._store.payload(self._tenant, task.job_id, task.output))
-
-    async def _tasks(self, job_id: str) -> list[rows.Task]:
-        found: list[rows.Task] = []
-        while page := await self._store.tasks(self._tenant, job_id, after=found[-1].position if found else -1):
-            found += page
-        return found
 
     async def _opening(self, job_id: str, task: rows.Task) -> instance.Opening:
         data = codec.decode(await self._store.payload(self._tenant, job_id, task.input))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
 import uuid_utils
 
-from ostinato import errors
+from ostinato import definition_files, errors, threads
 from ostinato.agents import schema
 from ostinato.core import codec, commands, documents, graph
 from ostinato.playbooks import definition, job, plan
@@ -38,7 +40,7 @@ class Configuration(msgspec.Struct, frozen=True):
         return plan.plan(self.playbook, self.edges, self.agents)
 
 
-class Playbooks:
+class Playbooks(definitions.Kept[definition.Playbook]):
     """The playbooks of a tenant: `app.playbooks`."""
 
     def __init__(self, app: definitions.Application) -> None:
@@ -47,15 +49,36 @@ class Playbooks:
         self.graphs = definitions.Shelf(app, "graph", definition.read_graph, definition.expressions)
         self.shelf = definitions.Shelf(app, "playbook", definition.read_playbook, definition.expressions)
 
-    async def define(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
-        """Save a playbook; the answer is its version. Jobs that have begun keep the version of then."""
-        return (await self.shelf.save(document, actor=actor, expected=expected)).version
-
     async def define_agent(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
         return (await self.agents.save(document, actor=actor, expected=expected)).version
 
     async def define_graph(self, document: Any, *, actor: str | None = None, expected: int | None = None) -> int:
         return (await self.graphs.save(document, actor=actor, expected=expected)).version
+
+    async def apply(self, folder: str | os.PathLike[str], *, actor: str | None = None) -> None:
+        """Define what is in the folders `agents`, `graphs` and `playbooks` of a folder, as `ostinato playbooks apply`.
+
+        Everything is checked before anything is saved; what is unchanged gets no new version."""
+        found = await threads.run(lambda: list(self._in(os.fspath(folder))))
+        for shelf, one in found:
+            await shelf.save(one.document, actor=actor)
+
+    def _in(self, folder: str) -> Iterator[tuple[definitions.Shelf[Any], definition_files.Found]]:
+        shelves: dict[str, definitions.Shelf[Any]] = {
+            "agents": self.agents,
+            "graphs": self.graphs,
+            "playbooks": self.shelf,
+        }
+        there = {name: shelf for name, shelf in shelves.items() if os.path.isdir(os.path.join(folder, name))}
+        if not there:
+            raise errors.InvalidInput(f"{folder!r} has no folder agents, graphs or playbooks: name one that has")
+        for name, shelf in there.items():
+            for one in definition_files.in_folder(os.path.join(folder, name)):
+                try:
+                    shelf.check(one.document)
+                except errors.InvalidInput as error:
+                    raise one.refused(error) from None
+                yield shelf, one
 
     async def plan(self, name: str) -> plan.Plan:
         """Levels, critical path and warnings, as everything is defined now. Nothing runs."""
@@ -77,6 +100,8 @@ class Playbooks:
         await self._app.note(actor, "playbooks.start", domain_id, type=type, playbook=playbook)
         if correlation_id is not None:
             graph.check_id(correlation_id, "correlationId")
+        if idempotency_key is not None:
+            graph.check_key(idempotency_key)
         name, version, chosen = await self._playbook_of(type, domain_id, playbook)
         running = self._app.engine
         text = codec.encode(data, "data", running.max_payload_bytes).decode()
@@ -96,25 +121,33 @@ class Playbooks:
         answer: commands.Submitted = await running.execute(command)
         return Started(answer.job_id, name, version, answer.created)
 
-    async def configuration(self, name: str, version: int | None = None, pins: job.Pins | None = None) -> Configuration:
-        """A playbook with its graph and agents as they are now, or as a job has pinned them."""
-        playbook, playbook_version = await self.shelf.get(name, version)
+    async def configuration(self, name: str, version: int | None = None) -> Configuration:
+        """A playbook, of now or of one version, with its graph and agents as they are now."""
+        playbook, of = await self.shelf.get(name, version)
+        agents: dict[str, int | None] = dict.fromkeys(playbook.agents)
+        if playbook.synthesis.agent is not None:
+            agents[playbook.synthesis.agent] = None
+        return await self._configured(playbook, of, agents, None)
+
+    async def pinned(self, name: str, versions: job.Versions) -> Configuration:
+        """A playbook with its graph and agents as a job began with them."""
+        playbook, of = await self.shelf.get(name, versions.playbook)
+        return await self._configured(playbook, of, dict(versions.agents), versions.graph)
+
+    async def _configured(
+        self, playbook: definition.Playbook, of: int, wanted: Mapping[str, int | None], graph_version: int | None
+    ) -> Configuration:
         edges, edges_version = None, None
         if playbook.graph is not None:
-            edges, edges_version = await self.graphs.get(playbook.graph, None if pins is None else pins.graph_version)
-        pinned: dict[str, int | None] = dict.fromkeys(playbook.agents)
-        if playbook.synthesis.agent is not None:
-            pinned[playbook.synthesis.agent] = None if pins is None else pins.synthesizer_version
-        if pins is not None:
-            pinned |= {agent: member.version for agent, member in pins.agents.items()}
+            edges, edges_version = await self.graphs.get(playbook.graph, graph_version)
         agents: dict[str, definition.Agent] = {}
         versions: dict[str, int] = {}
-        for agent, wanted in pinned.items():
+        for agent, version in wanted.items():
             try:
-                agents[agent], versions[agent] = await self.agents.get(agent, wanted)
+                agents[agent], versions[agent] = await self.agents.get(agent, version)
             except errors.DefinitionNotFound:
                 continue  # the plan names it, and where
-        return Configuration(playbook, edges, agents, job.Versions(playbook_version, versions, edges_version))
+        return Configuration(playbook, edges, agents, job.Versions(of, versions, edges_version))
 
     async def _playbook_of(self, type: Type, domain_id: str, name: str | None) -> tuple[str, int, definition.Playbook]:
         if name is not None:

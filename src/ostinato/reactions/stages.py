@@ -5,6 +5,7 @@ Each may run more than once, and does the same once: what it read is pinned by v
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -22,13 +23,14 @@ PLANNED = "plan"
 
 class Stages:
     def __init__(self, app: definitions.Application, callers: agents.Agents, embedder: embedding.Embedder) -> None:
-        self._playbooks = playbooks.Playbooks(app)
+        self._playbooks = callers.playbooks  # what one has read, the other need not read again
         self._app = app
         self._callers = callers
         self._results = results.Results(lambda: app.engine, embedder)
 
     async def load(self, ctx: Context, playbook: str, version: int, raw_data: str) -> dict[str, Any]:
-        """Which versions of its agents the job works with."""
+        """Which versions of its agents the job works with: the newest, also of those that were saved a moment ago."""
+        await asyncio.gather(self._playbooks.agents.refresh(), self._playbooks.graphs.refresh())
         found = await self._playbooks.configuration(playbook, version)
         return {"agents": dict(found.versions.agents)}
 
@@ -40,7 +42,7 @@ class Stages:
         """Enter a task for each agent and for each stage after them."""
         loaded = await ctx.dependency_outputs.load()
         versions = job.Versions(version, loaded[job.LOAD]["agents"], loaded[job.LOAD_GRAPH]["graph"])
-        found = await self._pinned(playbook, versions)
+        found = await self._playbooks.pinned(playbook, versions)
         made = found.plan
         if PLANNED not in await self._engine.read_steps(ctx.lease):
             entries = job.entries(found.playbook, found.edges, made, found.agents, versions, codec.decode(raw_data))
@@ -50,7 +52,10 @@ class Stages:
     async def aggregate(self, ctx: Context, **given: Any) -> Any:
         """What became of all agents."""
         found = await self._configuration(given)
-        outcomes = {task.task_id: await self._outcome(task) for task in await self._tasks(ctx.job_id)}
+        outcomes = {
+            task.task_id: await self._outcome(task)
+            for task in await self._engine.store.all_tasks(ctx.tenant, ctx.job_id)
+        }
         return msgspec.to_builtins(aggregation.aggregate(found.plan, found.agents, outcomes))
 
     async def validate(self, ctx: Context, **given: Any) -> Any:
@@ -102,19 +107,7 @@ class Stages:
 
     async def _configuration(self, given: dict[str, Any]) -> playbooks.Configuration:
         pins = job.given(given).pins
-        return await self._playbooks.configuration(pins.playbook, pins.version, pins)
-
-    async def _pinned(self, playbook: str, versions: job.Versions) -> playbooks.Configuration:
-        members = {name: job.Member(version) for name, version in versions.agents.items()}
-        pins = job.Pins(playbook, versions.playbook, "query", "", members, graph_version=versions.graph)
-        return await self._playbooks.configuration(playbook, versions.playbook, pins)
-
-    async def _tasks(self, job_id: str) -> list[rows.Task]:
-        found: list[rows.Task] = []
-        store, tenant = self._engine.store, self._engine.tenant
-        while page := await store.tasks(tenant, job_id, after=found[-1].position if found else -1):
-            found += page
-        return found
+        return await self._playbooks.pinned(pins.playbook, pins.versions)
 
     async def _outcome(self, task: rows.Task) -> aggregation.Outcome:
         output = None

@@ -9,12 +9,15 @@ import os
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
+import uuid_utils
+
 from ostinato import errors, functions, options, secrets, threads, tracing
-from ostinato.core import codec, commands, graph, rows
+from ostinato.core import codec, commands, graph, rows, usage
 from ostinato.engine import service, worker
 from ostinato.remote import link, reporter, wire
 
@@ -56,6 +59,7 @@ class RemoteEngine:
         self._check = Check(self)
         self._registering: asyncio.Task[None] | None = None
         self._main_loop: asyncio.AbstractEventLoop | None = None
+        self._spending: weakref.WeakValueDictionary[rows.TaskKey, asyncio.Lock] = weakref.WeakValueDictionary()
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -169,6 +173,8 @@ class RemoteEngine:
                 return None
             case commands.AddTasks(lease=rows.Lease() as lease):
                 return await self._record(lease, command.step_key, lambda: self._add(command, lease))
+            case commands.RecordUsage():
+                return await self._spend(command)
             case _:
                 raise TypeError(f"{type(command).__name__} is nothing that a function may do")
 
@@ -191,6 +197,20 @@ class RemoteEngine:
             output=reporter.raw(command.output),
         )
         await self._link.call("/v1/work/step", body, wire.Outcome)
+
+    async def _spend(self, command: commands.RecordUsage) -> None:
+        """Until the server has taken it. One at a time for each task: by its id the server knows the last one again."""
+        body = wire.RecordUsage(
+            **self._held(command.lease),
+            usage_id=str(uuid_utils.uuid7()),
+            cost=usage.money(command.used.cost),
+            input_tokens=command.used.input_tokens,
+            output_tokens=command.used.output_tokens,
+            calls=command.used.calls,
+            model=command.model,
+        )
+        async with self._spending.setdefault(command.lease.key, asyncio.Lock()):
+            await self._insist("/v1/work/usage", body, wire.Outcome)
 
     async def _add(self, command: commands.AddTasks, lease: rows.Lease) -> list[str]:
         body = wire.AddTasks(**self._held(lease), key=command.step_key, tasks=list(command.tasks))

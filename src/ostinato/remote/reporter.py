@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -235,10 +235,19 @@ def _body(worker_id: str, report: committer.Report) -> tuple[str, wire.Held]:
         case commands.Suspend():
             return "/v1/work/suspend", wire.Suspend(
                 **held(worker_id, report.lease),
-                kind="wait" if report.kind == "wait" else "sleep",
+                kind=cast("Any", report.kind),
                 key=report.key,
                 name=report.name or None,
                 seconds=report.seconds,
+                approval=report.approval,
+                payload=None if report.approval is None else raw(report.payload),
+            )
+        case commands.FinishItem():
+            return "/v1/work/finish", wire.Finish(
+                **held(worker_id, report.lease),
+                status=report.status,
+                reason=report.reason and report.reason[: wire.LONGEST_REASON],
+                output=raw(report.output),
             )
         case _:
             raise TypeError(f"{type(report).__name__} is no report")

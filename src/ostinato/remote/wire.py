@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ostinato.core import graph
+from ostinato.core import approvals, graph, usage
 from ostinato.core.retry import LONGEST, Retry, said
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$(?!\n)")]
@@ -23,6 +23,7 @@ Tokens = Annotated[list[Token], msgspec.Meta(max_length=10_000)]
 LONGEST_POLL = 30.0
 MOST_REPORTS = 1000
 LONGEST_TYPE = 200
+LONGEST_REASON = 4096
 
 
 class Body(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -180,14 +181,18 @@ class Release(Held):
 
 
 class Suspend(Held):
-    """The function was left: it is entered again after `seconds`, or when the signal `name` has come.
+    """The function was left: it is entered again after `seconds`, when the signal `name` has come, or when people have
+    decided on what `approval` asks about `payload`.
 
-    `key` is the step under which the next entry finds that this is over."""
+    `key` is the step under which the next entry finds that this is over. A rejection, or that nobody decided in time,
+    is found under the key, an exclamation mark and the `attemptBase` of the lease."""
 
-    kind: Literal["sleep", "wait"]
+    kind: Literal["sleep", "wait", "approval"]
     key: Key
     name: Id | None = None
     seconds: Seconds | None = None
+    approval: approvals.Approval | None = None
+    payload: Any = None
 
 
 Suspension = Annotated[
@@ -196,13 +201,41 @@ Suspension = Annotated[
         oneOf=[
             {
                 "required": ["seconds"],
-                "properties": {"kind": {"const": "sleep"}, "seconds": {"type": "number"}, "name": {"type": "null"}},
+                "properties": {
+                    "kind": {"const": "sleep"},
+                    "seconds": {"type": "number"},
+                    "name": {"type": "null"},
+                    "approval": {"type": "null"},
+                },
             },
-            {"required": ["name"], "properties": {"kind": {"const": "wait"}, "name": {"type": "string"}}},
+            {
+                "required": ["name"],
+                "properties": {
+                    "kind": {"const": "wait"},
+                    "name": {"type": "string"},
+                    "approval": {"type": "null"},
+                },
+            },
+            {
+                "required": ["approval"],
+                "properties": {
+                    "kind": {"const": "approval"},
+                    "approval": {"type": "object"},
+                    "name": {"type": "null"},
+                },
+            },
         ]
     ),
 ]
-"""A sleep says how long, and a wait says for what."""
+"""A sleep says how long, a wait says for what, and an approval what it asks."""
+
+
+class Finish(Held):
+    """As a step of a pipeline: the item is over, in one of the statuses that the step says it `ends` in."""
+
+    status: Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
+    reason: Annotated[str, msgspec.Meta(max_length=LONGEST_REASON, pattern=r"^[^\x00]*$")] | None = None
+    output: Any = None
 
 
 class Outcome(Answer):
@@ -226,6 +259,20 @@ class RecordStep(Held):
 
     key: Key
     output: Any = None
+
+
+class RecordUsage(Held):
+    """What the attempt has used up since it last said so. Said again with the same id, it is counted once."""
+
+    usage_id: Id | None = None
+    """A name of one's own for this report. Wait for its answer before sending the next one."""
+    cost: Annotated[float, msgspec.Meta(ge=0, le=usage.MOST_MONEY)] = 0.0
+    input_tokens: Annotated[int, msgspec.Meta(ge=0, le=usage.MOST)] = 0
+    output_tokens: Annotated[int, msgspec.Meta(ge=0, le=usage.MOST)] = 0
+    calls: Annotated[int, msgspec.Meta(ge=0, le=usage.MOST)] = 1
+    model: Annotated[str, msgspec.Meta(min_length=1, max_length=usage.LONGEST_MODEL, pattern=r"^[^\x00]*$")] | None = (
+        None
+    )
 
 
 class AddTasks(Held):

@@ -45,8 +45,8 @@ class Loaded(NamedTuple):
     edges: list[Row]
 
 
-GUARDED = ("update_job", "advance_job")
-"""Writes that only take effect on jobs that still are as the script thinks they are."""
+GUARDED = ("update_job", "advance_job", "update_item", "hold_budget")
+"""Writes that only take effect on jobs, items and budgets that still are as the script thinks they are."""
 
 
 class Run(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ostinato import errors
@@ -57,8 +58,10 @@ class Definitions:
         *,
         created_by: str | None = None,
         expected: int | None = None,
+        also: Callable[[Definition], database.Script[None]] | None = None,
     ) -> Definition:
-        """A new version, unless nothing has changed. `expected` is the version that the caller has seen, if any."""
+        """A new version, unless nothing has changed. `expected` is the version that the caller has seen, if any.
+        What is to be written together with a new version is in `also`."""
 
         def script() -> database.Script[Definition]:
             found = yield fetch("read_definition", tenant=tenant, kind=kind, name=name)
@@ -82,6 +85,8 @@ class Definitions:
                 now=made.created_at,
                 created_by=created_by,
             )
+            if also is not None:
+                yield from also(made)
             return made
 
         saved = await self.db.write(script)
@@ -106,7 +111,7 @@ class Definitions:
         """Another number whenever a definition of the tenant was changed, by whomever."""
 
         def script() -> database.Script[int]:
-            return (yield fetch("definitions_stamp", tenant=tenant))[0][0] or 0
+            return (yield fetch("definitions_stamp", tenant=tenant))[0][0]
 
         return await self.db.read(script, snapshot=False)
 

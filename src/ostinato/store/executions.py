@@ -55,7 +55,7 @@ class Executions:
         return await self.db.read(script)
 
     async def count_executions(self, tenant: str, wanted: filters.ExecutionFilter, by: str) -> dict[str, int]:
-        """How many executions match, by status or by day of UTC, in order. What there is none of is left out."""
+        """How many executions match, by status, day or hour of UTC, in order. What there is none of is left out."""
         return await self.db.read(lambda: _count(tenant, wanted, filters.one_of(by, filters.BY, "by")))
 
     # --- definitions -------------------------------------------------------------------------------------------
@@ -363,32 +363,35 @@ def _place(key: filters.Place, kind: int) -> filters.ExecutionPlace:
 
 def _count(tenant: str, wanted: filters.ExecutionFilter, by: str) -> database.Script[dict[str, int]]:
     counted: dict[str, int] = {}
+    span, name = (executions.HOUR, executions.hour) if by == "hour" else (executions.DAY, executions.day)
     if wanted.correlation_id is not None:
-        found = yield from _count_rows(tenant, wanted)
+        found = yield from _count_rows(tenant, wanted, span)
     else:
-        found = yield from _count_in_sql(tenant, wanted)
-    for status, day, count in found:
-        key = status if by == "status" else executions.day(day)
+        found = yield from _count_in_sql(tenant, wanted, span)
+    for status, number, count in found:
+        key = status if by == "status" else name(number)
         counted[key] = counted.get(key, 0) + count
     order = executions.STATUSES if by == "status" else sorted(counted)
     return {key: counted[key] for key in order if key in counted}
 
 
-def _count_rows(tenant: str, wanted: filters.ExecutionFilter) -> database.Script[list[tuple[str, int, int]]]:
+def _count_rows(tenant: str, wanted: filters.ExecutionFilter, span: int) -> database.Script[list[tuple[str, int, int]]]:
     """One by one: as a rule only a few share a correlation id."""
     counted: list[tuple[str, int, int]] = []
     place = None
     while True:
         page = yield from _page(tenant, wanted, place, AT_ONCE)
-        counted += [(one.status, one.start_at // executions.DAY, 1) for one in page]
+        counted += [(one.status, one.start_at // span, 1) for one in page]
         if page.cursor is None:
             return counted
         place = wanted.place(page.cursor)
 
 
-def _count_in_sql(tenant: str, wanted: filters.ExecutionFilter) -> database.Script[list[tuple[str, int, int]]]:
+def _count_in_sql(
+    tenant: str, wanted: filters.ExecutionFilter, span: int
+) -> database.Script[list[tuple[str, int, int]]]:
     until = _END if wanted.started_until is None else wanted.started_until
-    given = {"tenant": tenant, "from_at": wanted.started_from or 0, "until_at": until}
+    given = {"tenant": tenant, "from_at": wanted.started_from or 0, "until_at": until, "span": span}
     counted: list[tuple[str, int, int]] = []
     for block, args in _own_counts(wanted):
         for state, day, count in (yield fetch(block, **(given | args))):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ostinato import errors
+from ostinato.core import budgets as core_budgets
 from ostinato.core import codec, rows, states, why
-from ostinato.store import database
+from ostinato.store import approvals, budgets, database
 from ostinato.store.database import fetch
 
 LISTED = 20
@@ -37,7 +38,13 @@ class FactFinding:
             return why.Facts(now, job_state, task, dependencies=(yield from _dependencies(tenant, task)))
         if task.state == states.WAITING:
             timer = yield fetch("read_timer", tenant=tenant, job_id=job_id, task_id=task_id)
-            return why.Facts(now, job_state, task, timer=rows.Timer(*timer[0]) if timer else None)
+            waits_for = rows.Timer(*timer[0]) if timer else None
+            asked = used_up = None
+            if waits_for is not None and waits_for.kind == "approval":
+                asked = yield from approvals.waiting(tenant, job_id, task_id)
+            elif waits_for is not None and waits_for.kind == "budget":
+                used_up = yield from _used_up(tenant, job_id, now)
+            return why.Facts(now, job_state, task, timer=waits_for, approval=asked, used_up=used_up)
         if task.state == states.PROCESSING:
             workers = yield from _workers(tenant, now)
             holder = [worker for worker in workers if worker.worker_id == task.worker]
@@ -57,6 +64,11 @@ def _job_state(tenant: str, job_id: str) -> database.Script[str]:
     if not found:
         raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
     return found[0][0]
+
+
+def _used_up(tenant: str, job_id: str, now: int) -> database.Script[core_budgets.Exhausted | None]:
+    job = rows.Job(*(yield fetch("read_job", tenant=tenant, job_id=job_id))[0])
+    return core_budgets.budget_exhausted(job, (yield from budgets.read(tenant, now)), now)
 
 
 def _dependencies(tenant: str, task: rows.Task) -> database.Script[list[why.Dependency]]:

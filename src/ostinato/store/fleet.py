@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ostinato.core import codec, rows
-from ostinato.store import database, executions
+from ostinato.core import tallies as core_tallies
+from ostinato.store import database, executions, tallies
 from ostinato.store.database import fetch
 
 PRUNE_TABLES = (
-    "blob", "signal", "step", "timer", "dead_letter", "edge", "event_page", "job_tag", "gate_key", "task", "job"
+    "blob", "signal", "step", "timer", "dead_letter", "edge", "event_page", "job_tag", "gate_key",
+    "approval", "usage", "task", "job",
 )  # fmt: skip
 
 
@@ -217,4 +220,8 @@ def _remove(tenant: str, before: int, old: list[database.Row]) -> database.Scrip
     job_ids = [row[0] for row in locked]
     for table in PRUNE_TABLES:
         yield fetch(f"prune_{table}", tenant=tenant, job_ids=job_ids)
+    items = yield fetch("prune_item", tenant=tenant, job_ids=job_ids)
+    gone = collections.Counter(f"{pipeline}/{status}" for pipeline, status in items)
+    fewer = {(core_tallies.ITEMS.name, key, 0): (-count, 0) for key, count in gone.items()}
+    yield database.Run([("add_tally", tallies.rows_of(tenant, fewer, ""))])
     return len(job_ids)

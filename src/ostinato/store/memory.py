@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ostinato.core import ledger, needs, rows, states
+from ostinato.core import items, ledger, needs, rows, states
 
 MOST_TASKS = 20_000
 """How many tasks are remembered in all; the jobs used least lately are forgotten first."""
@@ -33,6 +33,8 @@ class Known(msgspec.Struct, gc=False):
     outputs: dict[str, tuple[int, bytes]] | None = None
     """(position, output) of all tasks that have completed, or None if that is not known."""
     weight: int = 0
+    item: items.Item | None = None
+    """The item that it is the run of."""
 
 
 class Recalled(NamedTuple):
@@ -83,6 +85,8 @@ class Memory:
             else:
                 found.jobs[job_id] = known
                 book.jobs[job_id] = known.job
+                if known.item is not None:
+                    book.items[job_id] = book.items_by_id[known.item.item_id] = known.item
         for key in wanted.tasks:
             self._recall_task(found, key, book)
         for key in wanted.dependants_of | wanted.failing if wanted.failing else wanted.dependants_of:
@@ -107,6 +111,9 @@ class Memory:
                 known = Known(job, {}, {} if job_id in born else None)
             known.job = job
             job.note()
+            known.item = book.items.get(job_id)
+            if known.item is not None:
+                known.item.note()
             current[job_id] = known
         for key in recalled.ups:
             task = book.tasks.get(key)

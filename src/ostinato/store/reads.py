@@ -41,6 +41,25 @@ class Reads:
 
         return await self.db.read(script, snapshot=False)
 
+    async def dependencies(self, tenant: str, job_id: str, task_ids: Sequence[str]) -> dict[str, list[str]]:
+        """What each of these tasks depends on. Those that depend on nothing are left out."""
+
+        def script() -> database.Script[dict[str, list[str]]]:
+            found = yield fetch("read_dependencies_of", tenant=tenant, job_id=job_id, task_ids=list(task_ids))
+            ups: dict[str, list[str]] = {}
+            for down, up in found:
+                ups.setdefault(down, []).append(up)
+            return ups
+
+        return await self.db.read(script, snapshot=False)
+
+    async def all_tasks(self, tenant: str, job_id: str) -> list[rows.Task]:
+        """Every task of a job, in the producer's order, page by page."""
+        found: list[rows.Task] = []
+        while page := await self.tasks(tenant, job_id, after=found[-1].position if found else -1):
+            found += page
+        return found
+
     async def task(self, tenant: str, job_id: str, task_id: str) -> rows.Task:
         def script() -> database.Script[rows.Task]:
             found = yield fetch("read_task", tenant=tenant, job_id=job_id, task_id=task_id)
@@ -80,7 +99,7 @@ class Reads:
                     result[up] = None
             return result
 
-        return await self.db.read(script)
+        return await self.db.read(script, snapshot=False)
 
     async def outputs(self, tenant: str, job_id: str, *, few: bool = False) -> dict[str, Any]:
         """The outputs of all completed tasks. They never change, so that no snapshot is needed to read them."""

@@ -28,7 +28,14 @@ TABLES = (
     Table("signal", {"job": "", "name": "", "signal": ""}, {"payload": "signal"}, 500),
     Table("blob", {"job": "", "digest": b""}, {"data": "blob"}, 4),
     Table("event_page", {"job": "", "seq": 0}, {"body": "events"}, 50),
+    Table(
+        "approval",
+        {"job": "", "task": "", "key": ""},
+        {"document": "approval", "payload": "approval_payload"},
+        200,
+    ),
     Table("outside_event", {"source": "", "event": ""}, {"data": "outside"}, 200),
+    Table("item", {"item": ""}, {"payload": "item"}, 200),
     Table("result", {"job": ""}, {"document": "result", "text": "result_text"}, 50),
 )
 

@@ -250,9 +250,11 @@ class SqliteDatabase:
         for name, rows in request.writes:
             if rows:
                 before = connection.total_changes()
-                connection.executemany(self._blocks[name].sql, rows)
-                if name in database.GUARDED and connection.total_changes() - before != len(rows):
-                    raise _Overtaken
+                returned = connection.executemany(self._blocks[name].sql, rows).fetchall()
+                if name in database.GUARDED:
+                    changed = len(returned) or connection.total_changes() - before
+                    if changed != len(rows):
+                        raise _Overtaken
 
     def _fetch(self, connection: Connection, name: str, args: dict[str, Any]) -> list[database.Row]:
         block = self._blocks[name]

@@ -19,6 +19,12 @@ _SETS = (
      "insert_event_page"),
     ("insert_job", "insert_job_tag", "update_job", "advance_job", "insert_task", "insert_edge", "update_task",
      "insert_ready", "delete_timer", "insert_timer", "insert_gate_key", "insert_event_page"),
+    ("insert_job", "insert_job_tag", "update_job", "advance_job", "insert_task", "insert_edge", "update_task",
+     "claim_task", "complete_task", "delete_ready", "insert_ready", "delete_lease", "insert_lease", "delete_timer",
+     "insert_timer", "insert_step", "hold_budget", "add_usage", "add_tally", "insert_event_page"),
+    ("insert_job", "insert_job_tag", "update_job", "advance_job", "insert_task", "insert_edge", "update_task",
+     "claim_task", "complete_task", "delete_ready", "insert_ready", "delete_lease", "insert_lease", "delete_timer",
+     "insert_timer", "insert_item", "update_item", "insert_approval", "add_usage", "add_tally", "insert_event_page"),
 )  # fmt: skip
 """What is usually written together. A statement takes milliseconds to plan the first time, so there are only a few, and
 what is not needed of one writes no rows."""

@@ -9,9 +9,12 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from ostinato import encryption, errors
-from ostinato.core import commands, graph, ledger, needs, rows, states
+from ostinato.core import commands, graph, ledger, needs, rows, sheet, states
 from ostinato.store import (
+    approvals,
     audit_log,
+    budgets,
+    courses,
     database,
     definitions,
     executions,
@@ -19,6 +22,7 @@ from ostinato.store import (
     fleet,
     gates,
     gauges,
+    items,
     keys,
     lists,
     memory,
@@ -29,6 +33,8 @@ from ostinato.store import (
     sealed,
     stories,
     stream,
+    tallies,
+    usages,
     writes,
 )
 from ostinato.store.database import fetch
@@ -77,6 +83,11 @@ class Store(
     definitions.Definitions,
     gates.Gates,
     results.Results,
+    items.Items,
+    approvals.Approvals,
+    tallies.Tallies,
+    usages.Usages,
+    budgets.Budgets,
 ):
     def __init__(
         self,
@@ -89,10 +100,13 @@ class Store(
         self.db = db
         self._spill_bytes = spill_bytes
         self._keyring = keyring
-        self._address = ledger.digest if keyring is None else encryption.address
+        self._address = sheet.digest if keyring is None else encryption.address
         self._memory = memory.Memory()
         self.results_indexed = keyring is None or search_index_in_clear
         self.rules = definitions.RuleCache()
+        self.budgets = budgets.BudgetCache()
+        self.courses = courses.CourseCache()
+        self._writer = tallies.Writer()
 
     def seen_by(self, tenant: str) -> Self:
         """The same store, with what it remembers, on a database that shows nothing of other tenants."""
@@ -119,6 +133,8 @@ class Store(
 
         def remember(done: _Decision) -> None:
             results.update(self._memory.remember(tenant, done.book, done.recalled))
+            if done.book.usages:
+                self.budgets.spent(tenant)
 
         looking = claim is not None and claim.look
         brief = len(batch) <= FEW_COMMANDS and not looking and self._memory.knows_it_is_little(tenant, wanted)
@@ -138,9 +154,20 @@ class Store(
     ) -> database.Script[_Decision]:
         now = self.db.now()
         rules = yield from self.rules.of(tenant, now)
-        book = ledger.Ledger(tenant, now, spill_bytes=self._spill_bytes, address=self._address, watched=rules.watched)
+        budget = yield from self.budgets.of(tenant, now, fresh=wanted.fresh_budget)
+        book = ledger.Ledger(
+            tenant,
+            now,
+            spill_bytes=self._spill_bytes,
+            address=self._address,
+            watched=rules.watched,
+            discreet=self._keyring is not None,
+        )
+        if budget is not None:
+            budgets.lend(book, budget)
         recalled = self._memory.recall(tenant, wanted, book, trust=trust)
         candidates = yield from _load(tenant, wanted, recalled, claim, book)
+        yield from self.courses.load(tenant, now, wanted, book)
         if not (yield from _gates_are_the_same(tenant, book)):
             return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
         with _unhurried():
@@ -152,9 +179,14 @@ class Store(
                 # on what the database says.
                 return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
             leases = [] if claim is None else claim.apply(book, candidates)
+            if book.items or book.items_by_id:
+                commands.follow(book)
             if rules:
                 commands.react(book, rules)
-            changes = writes.of_ledger(tenant, book)
+            if book.waits_for_tenant and not wanted.fresh_budget:
+                wanted.fresh_budget = True  # whether to wait is decided on what the database says
+                return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
+            changes = writes.of_ledger(tenant, book, self._writer.name(now) if book.tallies else "")
         yield database.Run(changes)
         return _Decision(book, recalled, answers, leases, candidates)
 
@@ -228,6 +260,11 @@ def _load(
     if wanted.outside_events:
         found = yield fetch("load_outside_events", tenant=tenant, keys=sorted(wanted.outside_events))
         book.outside_events |= {(source, event_id) for source, event_id in found}
+    if wanted.usages:
+        found = yield fetch("load_last_usages", tenant=tenant, keys=sorted(wanted.usages))
+        book.last_usages |= {(job_id, task_id, attempt): last for job_id, task_id, attempt, last in found}
+    if wanted.items:
+        yield from courses.find_items(tenant, wanted, recalled, book)
     candidates: list[rows.TaskKey] = []
     _, job_ids, keys, ups = recalled
     most = 0 if claim is None else claim.most
@@ -244,6 +281,11 @@ def _load(
             book.dependants.setdefault((job_id, up), []).append(down)
         candidates = loaded.candidates
     yield from _load_waiting(tenant, wanted, book)
+    if wanted.budget_waiters:
+        found = yield fetch("load_waiting_for_budget", tenant=tenant, job_ids=sorted(wanted.budget_waiters))
+        _enter(book, found)
+        for row in found:
+            book.awaiting_budget.setdefault(row[0], []).append(book.tasks[(row[0], row[1])])
     limited = [job.job_id for job in book.jobs.values() if job.max_parallel is not None]
     if limited:
         yield from _load_turns(tenant, wanted, book, limited)
@@ -307,11 +349,14 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
         for row in found:
             timer = rows.Timer(*row)
             book.timers[(timer.job_id, timer.task_id)] = timer
+    if wanted.approvals:
+        yield from approvals.load(tenant, sorted(wanted.approvals), book)
 
 
 def _load_turns(tenant: str, wanted: needs.Needs, book: ledger.Ledger, job_ids: list[str]) -> database.Script[None]:
     """As many of those that wait for their turn as this transaction can make room for."""
-    most = MOST_TURNS if wanted.whole_jobs or wanted.whole_gates else len(wanted.tasks) + 1
+    all_turns = wanted.whole_jobs or wanted.whole_gates or wanted.all_turns
+    most = MOST_TURNS if all_turns else len(wanted.tasks) + 1
     found = yield fetch("load_waiting_for_turn", tenant=tenant, job_ids=job_ids, most=most)
     _enter(book, found)
     for row in found:
@@ -323,6 +368,8 @@ def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> d
     jobs = book.jobs
     whole = {job_id for job_id in wanted.whole_jobs if job_id in jobs}
     whole |= {book.gate_jobs[gate] for gate in wanted.whole_gates if gate in book.gate_jobs}
+    named = [book.items_by_id[item_id].job_id for item_id in wanted.items if item_id in book.items_by_id]
+    whole |= {job_id for job_id in named if job_id is not None and job_id in jobs}
     whole |= {job_id for job_id, _ in wanted.failing if job_id in jobs and jobs[job_id].cascades}
     if whole:
         found = yield fetch("load_whole_jobs", tenant=tenant, job_ids=sorted(whole))

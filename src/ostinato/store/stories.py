@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ostinato import errors
-from ostinato.core import events, ledger, rows
-from ostinato.store import database, reads, stream
+from ostinato.core import events, ledger, rows, usage
+from ostinato.store import database, reads, stream, usages
 from ostinato.store.database import fetch
 
 MOST_STEPS = 1_000
+_LEFT_OUT = (events.STEP_COMPLETED, events.USAGE_RECORDED)
 
 
 class StoredStep(NamedTuple):
@@ -28,9 +29,11 @@ class Story(NamedTuple):
     dependencies: list[str]
     timer: rows.Timer | None
     events: list[events.Event]
-    """Without those of its steps, of which there may be very many."""
+    """Without those of its steps and its usage, of which there may be very many."""
     steps: list[StoredStep]
     more_steps: bool
+    usage: dict[int, usage.Usage]
+    """By attempt."""
 
 
 class Stories:
@@ -57,6 +60,7 @@ def _story(tenant: str, job_id: str, task_id: str) -> database.Script[Story]:
         (yield from _events(tenant, job_id, task_id)),
         steps[:MOST_STEPS],
         len(steps) > MOST_STEPS,
+        {attempt: used for (_, attempt), used in (yield from usages.of_attempts(tenant, job_id, task_id)).items()},
     )
 
 
@@ -65,7 +69,7 @@ def _events(tenant: str, job_id: str, task_id: str) -> database.Script[list[even
     after = 0
     while True:
         page = yield from stream.stream(tenant, job_id, task_id, after, reads.PAGE)
-        kept += [event for event in page if event.type != events.STEP_COMPLETED]
+        kept += [event for event in page if event.type not in _LEFT_OUT]
         if len(page) < reads.PAGE:
             return kept
         after = page[-1].seq

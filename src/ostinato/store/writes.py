@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ostinato.core import codec, ledger, pages, rows, states
+from ostinato.store import budgets, tallies
 
 Row = tuple[Any, ...]
 Writes = list[tuple[str, list[Row]]]
@@ -19,16 +20,22 @@ _new_task = operator.attrgetter(
 )  # fmt: skip
 _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
-    "completed", "failed", "tolerated", "skipped", "cancelled", "turns", "created_at",
+    "completed", "failed", "tolerated", "skipped", "cancelled", "turns", "created_at", "budget", "spent",
 )  # fmt: skip
+_item_changes = operator.attrgetter(
+    "version", "status", "open", "job_id", "run", "steps", "step", "attempt", "retry_at", "failures", "error_type",
+    "status_at", "reviewed_by", "reviewed_at", "via",
+)  # fmt: skip
+_ITEM_COLUMNS = 20
 _CLAIMABLE = (states.PENDING, states.BLOCKED)
 _TOLD = (states.COMPLETED, states.FAILED)
 """How a task may end at once, when somebody outside tells of it before anybody else knows of its job."""
 _astuple = msgspec.structs.astuple
 
 
-def of_ledger(tenant: str, book: ledger.Ledger) -> Writes:
-    """All that a transaction writes. `statements` knows by their order what is usually written together."""
+def of_ledger(tenant: str, book: ledger.Ledger, writer: str = "") -> Writes:
+    """All that a transaction writes, and counts as `writer`. `statements` knows by their order what is usually written
+    together."""
     tasks, letters = _tasks(tenant, book)
     return [
         ("insert_blob", [(tenant, job_id, digest, data) for (job_id, digest), data in book.blobs.items()]),
@@ -43,7 +50,13 @@ def of_ledger(tenant: str, book: ledger.Ledger) -> Writes:
         ("insert_signal", [(tenant, *_astuple(signal)) for signal in book.new_signals]),
         *letters,
         *_gate_keys(tenant, book),
+        *_items(tenant, book),
+        ("withdraw_approval", [(tenant, *key, book.now) for key in book.withdrawn]),
+        ("insert_approval", [(tenant, *_astuple(row)[:-1]) for row in book.changed_approvals.values()]),
         ("insert_outside_event", [(tenant, *event) for event in book.new_outside_events]),
+        ("hold_budget", budgets.held(book) if book.waits_for_tenant else []),
+        ("add_usage", [(tenant, *key, *_astuple(u), book.last_usages.get(key)) for key, u in book.usages.items()]),
+        ("add_tally", tallies.rows_of(tenant, book.tallies, writer) if book.tallies else []),
         ("insert_event_page", [
             (tenant, job_id, first, last, book.now, body)
             for job_id, told in book.events.items()
@@ -92,6 +105,18 @@ def _gate_keys(tenant: str, book: ledger.Ledger) -> Writes:
     return [("delete_gate_key", gone), ("update_gate_key", changed), ("insert_gate_key", new)]
 
 
+def _items(tenant: str, book: ledger.Ledger) -> Writes:
+    new: list[Row] = []
+    changed: list[Row] = []
+    for item_id, payload in book.new_items.items():
+        new.append((tenant, *_astuple(book.items_by_id[item_id])[:_ITEM_COLUMNS], payload))
+    for item_id, item in sorted(book.changed_items.items()):  # two transactions lock items in the same order
+        if item_id not in book.new_items:
+            payload = book.new_payloads.get(item_id)
+            changed.append((tenant, item_id, item.was_status, *_item_changes(item), payload, *item.was_seen))
+    return [("insert_item", new), ("update_item", changed)]
+
+
 def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
     """The tasks with the queue, and the dead letters: both follow from how a task stood and stands."""
     queued: list[Row] = []
@@ -125,7 +150,7 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
             unqueued.append((tenant, t.queue, t.name, -t.priority, t.was_ready_at, job_id, task_id))
         if state == states.PENDING and (was != states.PENDING or t.ready_at != t.was_ready_at):
             queued.append((tenant, t.queue, t.name, -t.priority, t.ready_at, job_id, task_id))
-        elif state == states.FAILED and was != states.FAILED:
+        elif state == states.FAILED and was != states.FAILED and ledger.is_dead_letter(book.jobs[job_id], t):
             new_letters.append((tenant, job_id, task_id, t.name, t.finished_at, _error_type(t)))
         if was == states.FAILED and state != states.FAILED:
             gone_letters.append((tenant, job_id, task_id))

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from devtools import programs
+
 ROOT = Path(__file__).parents[3]
 SHOP = """
 import asyncio
@@ -78,13 +80,11 @@ class Shell:
 
     def run(self, *arguments: str, code: int = 0, stdin: str = "") -> str:
         """What it printed: on stdout if all went well, on stderr if a failure was expected and it was silent."""
-        pipe = subprocess.PIPE
-        process = self.start(*arguments, stdin=pipe, stdout=pipe, stderr=pipe)
-        printed, complained = process.communicate(stdin, timeout=60)
-        assert process.returncode == code, f"{arguments}: {process.returncode}\n{printed}\n{complained}"
-        assert not re.search("^Traceback|bug in Ostinato", complained, re.M)
-        assert "\x1b" not in printed + complained
-        return printed or complained
+        done = programs.run_command(arguments, cwd=self.folder, env=self.environment, stdin=stdin)
+        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert not re.search("^Traceback|bug in Ostinato", done.stderr, re.M)
+        assert "\x1b" not in done.stdout + done.stderr
+        return done.stdout or done.stderr
 
     def json(self, *arguments: str, code: int = 0, stdin: str = "") -> Any:
         return json.loads(self.run(*arguments, "--json", code=code, stdin=stdin))

@@ -1,9 +1,7 @@
-"""What cannot be done gets a sentence and a code of its own; help is there at once."""
+"""What cannot be done gets a sentence and a code of its own."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -76,14 +74,3 @@ def test_no_database_is_a_code_of_its_own(sqlite_shell: Shell, url: str, sentenc
     assert sentence in sqlite_shell.run("jobs", "ls", "--url", url, code=4)
     assert sentence in sqlite_shell.json("--url", url, "doctor", code=4)["error"]["message"]
     assert not (sqlite_shell.folder / "missing.db").exists()
-
-
-def test_help_and_version_are_there_at_once(sqlite_shell: Shell) -> None:
-    assert sqlite_shell.run("--version").startswith("ostinato ")
-    assert "dead-letters" in sqlite_shell.run("--help")
-    # What makes a start slow is imported by the commands that need it.
-    program = "import sys, ostinato.cli.main; print({'rich', 'apsw', 'asyncpg', 'uvloop'} & set(sys.modules))"
-    printed = subprocess.run(
-        [sys.executable, "-c", program], env=sqlite_shell.environment, capture_output=True, text=True
-    )
-    assert printed.stdout == "set()\n"

@@ -153,6 +153,26 @@ def test_definitions_are_applied_in_versions(sqlite_shell: Shell, names: tuple[s
     assert shell.json("gates", "apply", folder, "--yes")["gates"][0]["action"] == "new"
 
 
+def test_definitions_in_yaml(sqlite_shell: Shell) -> None:
+    shell = sqlite_shell
+    (shell.folder / "gates").mkdir()
+    shell.write("gates/a.yml", "# two of them\nname: one\nmembers: [a, b]\n---\nname: two\nmembers: ['no', \"10\"]\n")
+    shell.write("gates/b.yaml", "- name: three\n  members: [a]\n- {name: four, members: [a]}\n")
+    shell.write("gates/c.json", {"name": "five", "members": ["a"]})
+    said = shell.json("gates", "apply", "gates", "--yes")["gates"]
+    assert [(step["name"], step["file"], step["version"]) for step in said] == [
+        ("one", "gates/a.yml:2", 1),
+        ("two", "gates/a.yml:5", 1),
+        ("three", "gates/b.yaml:1", 1),
+        ("four", "gates/b.yaml:3", 1),
+        ("five", "gates/c.json", 1),
+    ]
+    again = shell.json("gates", "apply", "-", stdin="name: two\nmembers:\n- 'no'\n- '10'\n")["gates"]
+    assert [(step["file"], step["action"]) for step in again] == [("stdin", "unchanged")]
+    wrong = shell.json("gates", "apply", "-", code=2, stdin="name: six\nmembers:\n- a\n- {nam: b}\n")["error"]
+    assert (wrong["file"], wrong["line"], wrong["field"]) == ("stdin", 4, "members[1].nam")
+
+
 def test_rules_say_which_events_they_are_about(shell: Shell, names: tuple[str, str]) -> None:
     gate, rule = names
     define(shell, gate, "alpha", "beta")
@@ -200,7 +220,11 @@ def test_what_is_wrong_is_named(sqlite_shell: Shell) -> None:
     (shell.folder / "empty").mkdir()
     shell.write("twice.json", [{"name": "x", "members": ["a"]}, {"name": "x", "members": ["b"]}])
     shell.write("typo.json", [{"name": "x", "members": ["a"]}, {"name": "y", "members": ["a"], "triger": []}])
+    shell.write("two.yaml", "name: x\nmembers: [a]\n---\nname: z\nmembers: [a]\ntriger: []\n")
+    shell.write("norway.yaml", "name: countries\nmembers:\n  - se\n  - no\n")
     for arguments, code, sentence in (
+        (["gates", "apply", "two.yaml", "--yes"], 2, "two.yaml:6: triger is not a known field"),
+        (["rules", "apply", "norway.yaml"], 2, "norway.yaml:4: members[1]: no may be text"),
         (["gates", "show", "weekl"], 3, "there is no gate 'weekl': did you mean 'weekly'?"),
         (["gates", "show", "zzz"], 3, "there is no gate 'zzz': `ostinato gates ls` lists them"),
         (["gates", "missing", "weekl", "week-1"], 3, "there is no gate 'weekl': did you mean 'weekly'?"),
@@ -209,7 +233,7 @@ def test_what_is_wrong_is_named(sqlite_shell: Shell) -> None:
         (["gates", "arrive", "weekly", "week-1", "tuesday"], 2, "lacks status"),
         (["gates", "arrive", "weekly", "week-1", "tuesday", "--data", "{"], 2, "--data is not valid JSON"),
         (["gates", "freeze", "weekly", "week-1", "sunday"], 2, "has its members in its definition"),
-        (["gates", "apply", "empty"], 2, "the folder 'empty' has no .json files"),
+        (["gates", "apply", "empty"], 2, "the folder 'empty' has no .json, .yaml or .yml files"),
         (["gates", "apply", "nowhere.json"], 2, "there is no file 'nowhere.json'"),
         (["gates", "apply", "twice.json"], 2, "'x' is in twice.json[0] and in twice.json[1]"),
         (

@@ -20,7 +20,10 @@ _silent = logging.Logger("ostinato.graphql", logging.CRITICAL + 1)
 
 async def _context(connection: Any, _: Any = None) -> resolvers.Call:
     found: HTTPConnection = connection
-    return resolvers.Call(calls.principal_of(found), await calls.client_of(found), found.app.state.hub)
+    home = calls.tenants_of(found).home
+    return resolvers.Call(
+        calls.principal_of(found), await calls.client_of(found), found.app.state.hub, home.engine.store
+    )
 
 
 def make() -> GraphQL:

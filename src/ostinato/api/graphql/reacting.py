@@ -1,4 +1,4 @@
-"""Gates, rules, events and external tasks, by the same handlers that HTTP has for them."""
+"""Gates, events and external tasks, by the same handlers that HTTP has for them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,13 @@ from ostinato.api.graphql.resolvers import Call, Connection, convert, most, page
 from ostinato.api.http import gates, tasks
 from ostinato.core import commands, graph
 from ostinato.gates import status
-from ostinato.reactions import definitions
 from ostinato.reactions import events as outside
 
-AnyShelf = definitions.Shelf[Any]
 query = ObjectType("Query")
 mutation = ObjectType("Mutation")
 
 
 # --- looking -----------------------------------------------------------------------------------------------------
-
-
-@query.field("gates")
-async def list_gates(_: Any, info: Any) -> list[reacting.GateSummary]:
-    return [reacting.gate_summary(found) for found in await info.context.client.gates.shelf.all()]
-
-
-@query.field("gate")
-async def find_gate(_: Any, info: Any, name: str, version: int | None = None) -> reacting.StoredDefinition | None:
-    return await _stored(info.context.client.gates.shelf, name, version)
 
 
 @query.field("gateStatus")
@@ -45,53 +33,6 @@ async def find_status(_: Any, info: Any, gate: str, key: str) -> status.Status |
 async def list_keys(_: Any, info: Any, gate: str, first: int, after: str | None = None) -> Connection:
     found = await gates.list_gate_keys(info.context.client.gate(gate), most(first), after)
     return page(found.keys, found.next_cursor)
-
-
-@query.field("rules")
-async def list_rules(_: Any, info: Any) -> list[reacting.RuleSummary]:
-    return [reacting.rule_summary(found) for found in await info.context.client.rules.shelf.all()]
-
-
-@query.field("rule")
-async def find_rule(_: Any, info: Any, name: str, version: int | None = None) -> reacting.StoredDefinition | None:
-    return await _stored(info.context.client.rules.shelf, name, version)
-
-
-# --- definitions -------------------------------------------------------------------------------------------------
-
-
-@mutation.field("defineGate")
-async def define_gate(_: Any, info: Any, definition: Any, expectedVersion: int | None = None) -> reacting.Defined:
-    return await _define(info.context, info.context.client.gates.shelf, definition, expectedVersion)
-
-
-@mutation.field("removeGate")
-async def remove_gate(_: Any, info: Any, name: str) -> str:
-    await info.context.client.gates.shelf.remove(name, actor=info.context.principal.actor)
-    return name
-
-
-@mutation.field("defineRule")
-async def define_rule(_: Any, info: Any, definition: Any, expectedVersion: int | None = None) -> reacting.Defined:
-    return await _define(info.context, info.context.client.rules.shelf, definition, expectedVersion)
-
-
-@mutation.field("removeRule")
-async def remove_rule(_: Any, info: Any, name: str) -> str:
-    await info.context.client.rules.shelf.remove(name, actor=info.context.principal.actor)
-    return name
-
-
-async def _stored(shelf: AnyShelf, name: str, version: int | None) -> reacting.StoredDefinition | None:
-    try:
-        return reacting.definition(await shelf.stored(name, version))
-    except errors.DefinitionNotFound:
-        return None
-
-
-async def _define(call: Call, shelf: AnyShelf, definition: Any, expected: int | None) -> reacting.Defined:
-    saved = await shelf.save(definition, actor=call.principal.actor, expected=expected)
-    return reacting.Defined(saved.name, saved.version)
 
 
 # --- reporting ---------------------------------------------------------------------------------------------------

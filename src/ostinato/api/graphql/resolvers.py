@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
@@ -13,7 +14,8 @@ from ostinato import app, errors, results, views
 from ostinato.api import access, calls, models
 from ostinato.api.http import dead_letters, fleet, jobs, tasks
 from ostinato.api.live import hub, messages
-from ostinato.core import commands, filters, graph, why
+from ostinato.core import commands, executions, filters, graph, why
+from ostinato.store import keys
 
 T = TypeVar("T")
 
@@ -22,6 +24,8 @@ mutation = ObjectType("Mutation")
 subscription = SubscriptionType()
 job = ObjectType("Job")
 task = ObjectType("Task")
+why_ = ObjectType("Why")
+execution = ObjectType("Execution")
 moment = ScalarType("DateTime")
 
 
@@ -31,6 +35,8 @@ class Call(NamedTuple):
     principal: access.Principal
     client: app.Ostinato
     hub: hub.Hub
+    keys: keys.Keys
+    """Of all tenants: what is read for one of them is read behind a wall, where there are no keys."""
 
     def job(self, job_id: str) -> app.Job:
         return app.Job(self.client, graph.check_id(job_id, "jobId"))
@@ -82,10 +88,13 @@ def _without_nulls(given: Any) -> Any:
     if not isinstance(given, dict):
         return given
     return {
-        name: _without_nulls(value) if name in ("tasks", "letters", "retry") else value
+        name: _without_nulls(value) if name in _OURS else value
         for name, value in given.items()  # pyright: ignore[reportUnknownVariableType]
         if value is not None
     }
+
+
+_OURS = ("tasks", "letters", "retry", "approval", "escalate", "filter")
 
 
 def snake(name: str) -> str:
@@ -229,13 +238,34 @@ async def plan(_: Any, info: Any, job: Any) -> graph.Plan:
 class Task:
     """A task that knows its job, so that more can be asked about it."""
 
-    def __init__(self, job_id: str, view: views.TaskView, detail: views.TaskDetail | None = None) -> None:
+    def __init__(
+        self,
+        job_id: str,
+        view: views.TaskView,
+        detail: views.TaskDetail | None = None,
+        siblings: Siblings | None = None,
+    ) -> None:
         self.job_id = job_id
         self.known_detail = detail
+        self.siblings = siblings or Siblings(job_id, [view.task_id])
         self._view = view
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._view, name)
+
+
+class Siblings:
+    """The tasks of a page: what they depend on is read once for all of them, when the first one is asked for it."""
+
+    def __init__(self, job_id: str, task_ids: Sequence[str]) -> None:
+        self._job_id = job_id
+        self._task_ids = task_ids
+        self._reading: asyncio.Task[dict[str, list[str]]] | None = None
+
+    async def depends_on(self, call: Call, task_id: str) -> list[str]:
+        if self._reading is None:
+            self._reading = asyncio.create_task(call.job(self._job_id).dependencies(self._task_ids))
+        return (await self._reading).get(task_id, [])
 
 
 @job.field("tasks")
@@ -244,7 +274,8 @@ async def tasks_of_job(
 ) -> Connection:
     listed = await info.context.job(found.job_id).tasks(state=state, after=number(after, -1), most=most(first))
     more = str(listed[-1].position) if len(listed) == first else None
-    return page([Task(found.job_id, view) for view in listed], more)
+    siblings = Siblings(found.job_id, [view.task_id for view in listed])
+    return page([Task(found.job_id, view, siblings=siblings) for view in listed], more)
 
 
 @job.field("events")
@@ -257,6 +288,11 @@ async def events_of_job(
     return Connection(listed, PageInfo(len(listed) == first, end))
 
 
+@task.field("dependsOn")
+async def dependencies_of_task(found: Task, info: Any) -> list[str]:
+    return await found.siblings.depends_on(info.context, found.task_id)
+
+
 @task.field("detail")
 async def detail_of_task(found: Task, info: Any) -> views.TaskDetail:
     return found.known_detail or await info.context.job(found.job_id).task(found.task_id)
@@ -265,6 +301,24 @@ async def detail_of_task(found: Task, info: Any) -> views.TaskDetail:
 @task.field("why")
 async def why_of_task(found: Task, info: Any) -> why.Why:
     return await info.context.job(found.job_id).why(found.task_id)
+
+
+@why_.field("details")
+def details_of_why(found: why.Why, _: Any) -> Any:
+    """There are times among them."""
+    return msgspec.to_builtins(found.details)
+
+
+@execution.field("jobId")
+def job_id_of_execution(found: views.ExecutionView, info: Any) -> str | None:
+    own = executions.own_job(info.context.principal.tenant, found.execution_arn)
+    return None if own is None else own[1]
+
+
+@execution.field("job")
+async def job_of_execution(found: views.ExecutionView, info: Any) -> views.JobView | None:
+    job_id = job_id_of_execution(found, info)
+    return None if job_id is None else await find_job(None, info, job_id)
 
 
 # --- mutations -----------------------------------------------------------------------------------------------------
@@ -321,6 +375,13 @@ async def retry(_: Any, info: Any, jobId: str, taskId: str, **given: Any) -> str
 async def skip(_: Any, info: Any, jobId: str, taskId: str, **given: Any) -> str:
     call: Call = info.context
     return (await tasks.skip_task(call.job(jobId), call.principal, taskId, convert(given, models.Reason))).state
+
+
+@mutation.field("cancelTask")
+async def cancel_task(_: Any, info: Any, jobId: str, taskId: str, **given: Any) -> str:
+    call: Call = info.context
+    reason = convert(given, models.Reason).reason
+    return await call.job(jobId).cancel_task(taskId, reason, actor=call.principal.actor)
 
 
 @mutation.field("redrive")
@@ -395,4 +456,4 @@ def show_event(event: messages.StreamEvent, info: Any, **_: Any) -> messages.Str
 for _name, _source in (("jobStatus", follow_status), ("events", follow_events)):
     subscription.set_source(_name, cast("Any", _source))  # pyright: ignore[reportUnknownMemberType]
 
-ALL = (query, mutation, subscription, job, task, moment)
+ALL = (query, mutation, subscription, job, task, why_, execution, moment)

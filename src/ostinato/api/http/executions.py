@@ -60,9 +60,9 @@ async def list_executions(
 async def count_executions(
     client: Client,
     wanted: Wanted,
-    by: Annotated[Literal["status", "day"], Query(description="Days are those of UTC.")] = "status",
+    by: Annotated[Literal["status", "day", "hour"], Query(description="Days and hours are those of UTC.")] = "status",
 ) -> models.ExecutionCounts:
-    """Count executions by status or by day."""
+    """Count executions by status, day or hour."""
     return models.ExecutionCounts(by, await client.execution_counts(by, **wanted))
 
 

@@ -34,18 +34,16 @@ async def gate_of(client: Client, name: Name) -> gates.Gate:
 Gate = Annotated[gates.Gate, Depends(gate_of)]
 
 
-definitions.register(
-    routes,
-    definitions.Kind(
-        "gate",
-        lambda client: client.gates.shelf,
-        reacting.GateDefinition,
-        reacting.Gates,
-        reacting.gate_summary,
-        saved="Keys that somebody has reported for keep the version of then.",
-        removed="Its versions stay, and so does what was reported to it.",
-    ),
+KIND = definitions.Kind(
+    "gate",
+    lambda client: client.gates.shelf,
+    reacting.GateDefinition,
+    reacting.Gates,
+    reacting.gate_summary,
+    saved="Keys that somebody has reported for keep the version of then.",
+    removed="Its versions stay, and so does what was reported to it.",
 )
+definitions.register(routes, KIND)
 
 
 # --- keys --------------------------------------------------------------------------------------------------------

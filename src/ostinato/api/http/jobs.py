@@ -99,7 +99,8 @@ async def show_job(
     view = await job.info()
     tasks = await job.tasks(after=tasks_after, most=tasks_limit) if tasks_limit else []
     more = tasks[-1].position if tasks and len(tasks) == tasks_limit else None
-    return models.JobDetail(**msgspec.structs.asdict(view), tasks=tasks, next_task=more)
+    used = await job.usage()
+    return models.JobDetail(**msgspec.structs.asdict(view), tasks=tasks, next_task=more, usage=used)
 
 
 @routes("GET", "/v1/jobs/{jobId}/events", scope=scopes.JOBS_READ, problems=(404,), tag="jobs")

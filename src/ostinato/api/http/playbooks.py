@@ -29,7 +29,7 @@ IdempotencyKey = Annotated[
     ),
 ]
 
-for _kind in (
+KINDS = (
     definitions.Kind(
         "agent",
         lambda client: client.playbooks.agents,
@@ -54,7 +54,8 @@ for _kind in (
         playing.playbook_summary,
         PINNED,
     ),
-):
+)
+for _kind in KINDS:
     definitions.register(routes, _kind)
 
 

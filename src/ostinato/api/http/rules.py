@@ -14,17 +14,15 @@ routes = routing.Routes()
 TAG = "rules"
 
 
-definitions.register(
-    routes,
-    definitions.Kind(
-        "rule",
-        lambda client: client.rules.shelf,
-        reacting.RuleDefinition,
-        reacting.Rules,
-        reacting.rule_summary,
-        saved="Within a second every process goes by it.",
-    ),
+KIND = definitions.Kind(
+    "rule",
+    lambda client: client.rules.shelf,
+    reacting.RuleDefinition,
+    reacting.Rules,
+    reacting.rule_summary,
+    saved="Within a second every process goes by it.",
 )
+definitions.register(routes, KIND)
 
 
 @routes(

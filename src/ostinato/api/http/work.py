@@ -13,7 +13,7 @@ from starlette.requests import Request
 from ostinato import app, errors
 from ostinato.api import access, calls, desk, routing
 from ostinato.api.calls import Client, Principal
-from ostinato.core import commands, rows, scopes
+from ostinato.core import commands, rows, scopes, usage
 from ostinato.remote import wire
 
 routes = routing.Routes()
@@ -24,6 +24,7 @@ _many = msgspec.Meta(min_length=1, max_length=wire.MOST_REPORTS)
 Completions = Annotated[list[wire.Complete], _many]
 Failures = Annotated[list[wire.Fail], _many]
 Releases = Annotated[list[wire.Release], _many]
+Endings = Annotated[list[wire.Finish], _many]
 Suspensions = Annotated[list[wire.Suspension], _many]
 
 
@@ -77,6 +78,8 @@ async def claim_tasks(request: Request, client: Client, principal: Principal, bo
         polls.hand_back(claim, leases)
         return wire.Claimed([], False)
     try:
+        if leases:  # it may have been declared dead while it waited: what it holds would be lost, and count as tried
+            await _desk(request).worker(client, principal, body.worker_id)
         return wire.Claimed(await desk.leases_of(client.engine, leases), claim.passed_over)
     except BaseException:
         polls.hand_back(claim, leases)
@@ -147,6 +150,14 @@ async def suspend_tasks(
     return await _report(_desk(request), client, principal, body)
 
 
+@routes("POST", "/v1/work/finish", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def finish_items(
+    request: Request, client: Client, principal: Principal, body: wire.Finish | Endings
+) -> wire.Outcome | wire.Outcomes:
+    """Say that items of pipelines are over: one, which may be refused with 409, or a list, answered one by one."""
+    return await _report(_desk(request), client, principal, body)
+
+
 async def _report(
     counter: desk.Desk, client: app.Ostinato, who: access.Principal, body: wire.Held | Sequence[wire.Held]
 ) -> wire.Outcome | wire.Outcomes:
@@ -178,6 +189,15 @@ async def record_step(request: Request, client: Client, principal: Principal, bo
     await _desk(request).worker(client, principal, body.worker_id)
     output = desk.payload(client, body.output, f"the result of step {body.key!r}")
     await client.engine.execute(commands.RecordStep(desk.lease_of(body), body.key, output))
+    return wire.Outcome(body.job_id, body.task_id, True)
+
+
+@routes("POST", "/v1/work/usage", scope=scopes.TASKS_WORK, problems=(404, 409), tag="work")
+async def record_usage(request: Request, client: Client, principal: Principal, body: wire.RecordUsage) -> wire.Outcome:
+    """Record what an attempt has used up."""
+    await _desk(request).worker(client, principal, body.worker_id)
+    used = usage.read(body.cost, body.input_tokens, body.output_tokens, body.calls, body.model)
+    await client.engine.execute(commands.RecordUsage(desk.lease_of(body), used, body.model, usage_id=body.usage_id))
     return wire.Outcome(body.job_id, body.task_id, True)
 
 

@@ -9,12 +9,24 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ostinato.core import ledger, needs
+from ostinato.core.commands.approving import Decide, Decided
 from ostinato.core.commands.consequences import make_failure, outcome_of
 from ostinato.core.commands.external import CompleteTask, FailTask
+from ostinato.core.commands.following import APPROVE, RAISE, UNDO, follow
 from ostinato.core.commands.gating import Arrive, Arrived, ExpireGate, Freeze, Frozen, OpenGate, ResetGate, late_key
 from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, ResumePlan, RetryTasks, SkipTask
+from ostinato.core.commands.piping import (
+    Entered,
+    EnterItem,
+    FinishItem,
+    MigrateItem,
+    MoveItem,
+    RollBack,
+    StartRun,
+)
 from ostinato.core.commands.producing import AddTasks, Submit, Submitted
 from ostinato.core.commands.reacting import Observe, react
+from ostinato.core.commands.spending import RecordUsage, SetBudget
 from ostinato.core.commands.telling import PublishStatus
 from ostinato.core.commands.waiting import FireTimer, SendSignal
 from ostinato.core.commands.working import (
@@ -36,6 +48,9 @@ class Command(Protocol):
 
 
 __all__ = [
+    "APPROVE",
+    "RAISE",
+    "UNDO",
     "AddTasks",
     "Arrive",
     "Arrived",
@@ -45,29 +60,41 @@ __all__ = [
     "Command",
     "Complete",
     "CompleteTask",
+    "Decide",
+    "Decided",
     "DropLeases",
+    "EnterItem",
+    "Entered",
     "Expire",
     "ExpireGate",
     "Fail",
     "FailTask",
+    "FinishItem",
     "FireTimer",
     "Freeze",
     "Frozen",
     "HandBack",
+    "MigrateItem",
+    "MoveItem",
     "Observe",
     "OpenGate",
     "PublishStatus",
     "RecordStep",
+    "RecordUsage",
     "Release",
     "ResetGate",
     "Resume",
     "ResumePlan",
     "RetryTasks",
+    "RollBack",
     "SendSignal",
+    "SetBudget",
     "SkipTask",
+    "StartRun",
     "Submit",
     "Submitted",
     "Suspend",
+    "follow",
     "late_key",
     "make_failure",
     "outcome_of",

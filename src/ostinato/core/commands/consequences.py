@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ostinato import errors
-from ostinato.core import codec, events, graph, ledger, rows, states
+from ostinato.core import codec, events, graph, items, ledger, rows, states
 
 MAX_ERROR_TEXT = 16 * 1024
 
@@ -101,7 +101,7 @@ def outcome_of(task: rows.Task, policy: str = "block") -> str:
 
 
 def task_options(spec: graph.TaskSpec) -> bytes | None:
-    special = spec.delay is not None or spec.external or spec.statuses is not None
+    special = spec.delay is not None or graph.run_by_nobody(spec) or spec.statuses is not None
     if spec.retry is None and spec.timeout is None and not special:
         return None
     return event_data(
@@ -111,6 +111,7 @@ def task_options(spec: graph.TaskSpec) -> bytes | None:
         delay=spec.delay,
         external=spec.external or None,
         statuses=spec.statuses,
+        approval=spec.approval,
     )
 
 
@@ -144,15 +145,23 @@ def complete(book: ledger.Ledger, task: rows.Task, output: bytes, **told: object
     book.settle(book.jobs[task.job_id])
 
 
-def fail_for_good(book: ledger.Ledger, task: rows.Task, failure: rows.Failure) -> None:
+def fail_for_good(book: ledger.Ledger, task: rows.Task, failure: rows.Failure, *, helpless: bool = False) -> None:
+    """No attempt is left, or none can help: to items of pipelines these are two ends."""
     job = book.jobs[task.job_id]
     task.error = encode_failure(failure)
     data = event_data(error=failure, attempts=task.attempt)
     book.move(task, states.FAILED, events.TASK_FAILED, data)
+    if task.job_id in book.items:
+        item = book.items[task.job_id]
+        item.fail(task.task_id, failure.type, review=is_review(book, item, task), helpless=helpless)
     if not task.optional:
         book.detect_failure(job, task)
     book.fail_dependants(task)
     book.settle(job)
+
+
+def is_review(book: ledger.Ledger, item: items.Item, task: rows.Task) -> bool:
+    return task.task_id in book.course_of(item).reviews
 
 
 def cancel_open_tasks(book: ledger.Ledger, job: rows.Job, data: bytes) -> None:

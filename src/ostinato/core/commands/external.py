@@ -52,9 +52,8 @@ class FailTask(msgspec.Struct, gc=False):
 def _external_task(book: ledger.Ledger, key: rows.TaskKey) -> rows.Task:
     task = book.task(key)
     if not ledger.is_external(task):
-        raise errors.NotPossible(
-            f"task {task.task_id!r} is not external: its worker reports on it", taskId=task.task_id, state=task.state
-        )
+        who = "people decide on it" if ledger.is_run_by_nobody(task) else "its worker reports on it"
+        raise errors.NotPossible(f"task {task.task_id!r} is not external: {who}", taskId=task.task_id, state=task.state)
     if book.jobs[task.job_id].name.startswith(graph.OWN_JOBS):
         raise errors.NotPossible(
             f"task {task.task_id!r} is a member of a gate: report to the gate instead", taskId=task.task_id

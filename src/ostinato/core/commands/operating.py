@@ -84,6 +84,8 @@ class SkipTask(msgspec.Struct, gc=False):
         task.skipped_by_dependency = False
         task.error = None
         book.move(task, states.SKIPPED, events.TASK_SKIPPED, data)
+        if job.job_id in book.items:
+            book.attribute(book.items[job.job_id], self.actor, self.reason or f"{task.task_id} was skipped")
         consequences.reopen_descendants(book, [task])
         consequences.restore_failure_mark(book, job)
         book.settle(job)
@@ -113,7 +115,7 @@ class RetryTasks(msgspec.Struct, gc=False):
                     taskId=task.task_id,
                     state=task.state,
                 )
-            if task.state == states.WAITING and not task.resuming and not ledger.is_external(task):
+            if task.state == states.WAITING and not task.resuming and not ledger.is_run_by_nobody(task):
                 continue  # what is due later is made due now
             if task.state not in (states.FAILED, states.CANCELLED, states.SKIPPED):
                 raise errors.NotPossible(

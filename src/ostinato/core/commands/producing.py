@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, events, graph, ledger, needs, rows, states
+from ostinato.core import codec, events, graph, ledger, needs, rows, states, usage
 from ostinato.core.commands import consequences
 
 
@@ -100,6 +100,8 @@ class Submit(msgspec.Struct, gc=False):
             cancelled=0,
             trace_parent=self.trace_parent,
             max_parallel=spec.max_concurrency,
+            budget=None if spec.budget is None else usage.micros(spec.budget, "budget"),
+            submitted_by=self.actor,
         )
 
     def _created_data(self, job: rows.Job) -> bytes:
@@ -115,6 +117,8 @@ class Submit(msgspec.Struct, gc=False):
         }
         if job.max_parallel is not None:
             data["maxConcurrency"] = job.max_parallel
+        if job.budget is not None:
+            data["budget"] = usage.money(job.budget)
         if job.deadline_at is not None:
             data["deadlineAt"] = job.deadline_at
         if self.actor is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from ostinato.core import codec, graph, ledger, moments, needs, rulebook
+from ostinato.core import codec, graph, ledger, moments, needs, rulebook, sheet
 from ostinato.core.commands import producing
 
 FIRE: Final = "ostinato.fire"
@@ -92,7 +92,7 @@ def _depth(detail: Mapping[str, Any]) -> int:
     return max(of_job, detail.get("depth", 0))
 
 
-def _own_event(book: ledger.Ledger, heard: ledger.Heard) -> dict[str, Any]:
+def _own_event(book: ledger.Ledger, heard: sheet.Heard) -> dict[str, Any]:
     """As patterns and templates see it: without fields that are too large to be carried about."""
     job = book.jobs[heard.job_id]
     detail: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ostinato.core import events, ledger, needs, rows, states
-from ostinato.core.commands import consequences
+from ostinato.core.commands import approving, consequences
 
 
 class FireTimer(msgspec.Struct, gc=False):
@@ -17,8 +17,12 @@ class FireTimer(msgspec.Struct, gc=False):
         timer = self.timer
         if timer.kind == "deadline":
             wanted.whole_job(timer.job_id)
+        elif timer.kind == "approval":
+            approving.want(wanted, (timer.job_id, timer.task_id))
         else:
             wanted.task((timer.job_id, timer.task_id))
+            if timer.kind == "budget":
+                wanted.fresh_budget = wanted.all_turns = True
         wanted.timers.add((timer.job_id, timer.task_id))
 
     def apply(self, book: ledger.Ledger) -> bool:
@@ -26,6 +30,8 @@ class FireTimer(msgspec.Struct, gc=False):
         key = (timer.job_id, timer.task_id)
         if book.timers.get(key) != timer or timer.due_at is None or timer.due_at > book.now:
             return False
+        if timer.kind == "approval":
+            return approving.come_due(book, book.tasks[key], timer.key)
         del book.timers[key]
         if timer.kind == "deadline":
             job = book.jobs[timer.job_id]
@@ -34,7 +40,7 @@ class FireTimer(msgspec.Struct, gc=False):
                 return False
             consequences.cancel_open_tasks(book, job, consequences.event_data(reason="deadline"))
             book.end_job(job, states.TIMED_OUT)
-        elif timer.kind in ("retry", "delay"):
+        elif timer.kind in ("retry", "delay", "budget"):
             book.make_pending(book.tasks[key])
         elif timer.kind == "sleep":
             consequences.wake(book, book.tasks[key], timer.key, b"null")

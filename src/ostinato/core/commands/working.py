@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, events, ledger, needs, rows, states
+from ostinato.core import approvals, codec, events, ledger, needs, rows, states
 from ostinato.core.commands import consequences
 
 
@@ -94,7 +94,8 @@ class Claim(msgspec.Struct, gc=False):
             task.resuming = False
         else:
             task.attempt += 1
-        task.max_attempts = policy.max_attempts
+        changed = book.retry_of(task)
+        task.max_attempts = policy.max_attempts if changed is None else changed.max_attempts
         task.worker = self.worker
         task.token = self.token
         task.started_at = book.now
@@ -111,7 +112,7 @@ class Claim(msgspec.Struct, gc=False):
             task.dependencies,
             fresh,
             reentered,
-            policy.max_attempts,
+            task.max_attempts,
             task.attempt_base,
             timeout,
             job.name,
@@ -157,16 +158,20 @@ class Fail(msgspec.Struct, gc=False):
     def apply(self, book: ledger.Ledger) -> None:
         task = book.reported_task(self.lease)
         used = task.attempt - task.attempt_base
+        delay = self.delay
+        policy = book.retry_of(task)
+        if policy is not None:
+            task.max_attempts, delay = policy.max_attempts, policy.delay(used)
         if not self.retryable or used >= task.max_attempts:
-            consequences.fail_for_good(book, task, self.failure)
+            consequences.fail_for_good(book, task, self.failure, helpless=not self.retryable)
             return
         task.error = consequences.encode_failure(self.failure)
-        due_at = book.now + int(self.delay * 1e6)
-        data = consequences.event_data(
-            error=self.failure, dueAt=due_at, delay=self.delay, maxAttempts=task.max_attempts
-        )
+        due_at = book.now + int(delay * 1e6)
+        data = consequences.event_data(error=self.failure, dueAt=due_at, delay=delay, maxAttempts=task.max_attempts)
         book.move(task, states.WAITING, events.TASK_RETRY_SCHEDULED, data)
-        if self.delay <= 0:
+        if task.job_id in book.items:
+            book.items[task.job_id].fail_attempt(task.task_id, self.failure.type, due_at if delay > 0 else None)
+        if delay <= 0:
             book.make_pending(task)
         else:
             book.set_timer(rows.Timer(task.job_id, task.task_id, "retry", "", "", due_at))
@@ -188,13 +193,17 @@ class RecordStep(msgspec.Struct, gc=False):
 
 
 class Suspend(msgspec.Struct, gc=False):
-    """A running task lets go of its slot until a due time (`kind` sleep) or a signal (`kind` wait, named `name`)."""
+    """A running task lets go of its slot until a due time (`kind` sleep), a signal (`kind` wait, named `name`), or
+    until people have decided (`kind` approval)."""
 
     lease: rows.Lease
     kind: str
     key: str
     name: str = ""
     seconds: float | None = None
+    approval: approvals.Approval | None = None
+    payload: bytes = b"null"
+    """What people decide about."""
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.task(self.lease.key)
@@ -205,6 +214,9 @@ class Suspend(msgspec.Struct, gc=False):
         task = book.reported_task(self.lease)
         due_at = None if self.seconds is None else book.now + int(self.seconds * 1e6)
         task.resuming = True
+        if self.approval is not None:
+            book.ask(task, self.approval, self.key, self.payload)
+            return
         data = consequences.event_data(kind=self.kind, key=self.key, name=self.name or None, dueAt=due_at)
         book.move(task, states.WAITING, events.TASK_WAITING, data)
         if self.kind == "wait":

@@ -12,6 +12,13 @@ SELECT job_id, task_id, kind, name, key, due_at FROM timer WHERE tenant = :tenan
 -- Which tasks of a job failed for good.
 SELECT task_id FROM dead_letter WHERE tenant = :tenant AND job_id = :job_id;
 
+-- name: audit_approvals
+-- What people were asked in a job.
+SELECT
+    job_id, task_id, key, state, document, payload, asked, not_submitter, submitted_by, version, requested_at,
+    due_at, escalated_at, decided_at
+FROM approval WHERE tenant = :tenant AND job_id = :job_id;
+
 -- name: audit_steps
 -- Which steps of a job are recorded.
 SELECT task_id, key FROM step WHERE tenant = :tenant AND job_id = :job_id;

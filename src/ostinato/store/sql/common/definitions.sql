@@ -8,8 +8,8 @@ WHERE d.tenant = :tenant AND d.kind = :kind AND d.document IS NOT NULL AND d.ver
 ORDER BY d.name;
 
 -- name: definitions_stamp
--- When anything was last changed.
-SELECT max(created_at) FROM definition WHERE tenant = :tenant;
+-- How many changes there were. (Not when the last one was: a change may be committed after one that was begun later.)
+SELECT count(*) FROM definition WHERE tenant = :tenant;
 
 -- name: read_definition
 -- One definition as it is now, or as it was taken away.

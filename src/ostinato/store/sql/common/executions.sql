@@ -67,24 +67,24 @@ WHERE tenant = :tenant AND key = :tag_key AND value = :tag_value AND execution_a
 ORDER BY start_at DESC, execution_arn DESC
 LIMIT :most;
 
--- Counts by status and day of UTC, within a range. They cost time in proportion to what they count.
+-- Counts by status and day (or hour: `span`) of UTC, within a range. They cost time in proportion to what they count.
 
 -- name: count_jobs_by_state
 -- Jobs in a state, by day.
-SELECT CAST(:state AS TEXT), created_at / 86400000000, count(*) FROM job
+SELECT CAST(:state AS TEXT), created_at / :span, count(*) FROM job
 WHERE tenant = :tenant AND state = :state AND state <> '' AND created_at >= :from_at AND created_at < :until_at
 GROUP BY 2;
 
 -- name: count_jobs_by_name
 -- Jobs of a name, by state and day.
-SELECT state, created_at / 86400000000, count(*) FROM job
+SELECT state, created_at / :span, count(*) FROM job
 WHERE tenant = :tenant AND name = :name AND name <> '' AND created_at >= :from_at AND created_at < :until_at
     AND (CAST(:states AS TEXT) IS NULL OR CAST(:states AS TEXT) LIKE '%,' || state || ',%')
 GROUP BY 1, 2;
 
 -- name: count_jobs_by_tag
 -- Jobs that have a tag of this key, by state and day.
-SELECT j.state, g.created_at / 86400000000, count(*)
+SELECT j.state, g.created_at / :span, count(*)
 FROM job_tag g JOIN job j ON j.tenant = g.tenant AND j.job_id = g.job_id
 WHERE g.tenant = :tenant AND g.key = :tag_key AND g.key <> '' AND g.created_at >= :from_at AND g.created_at < :until_at
     AND (CAST(:name AS TEXT) IS NULL OR j.name = :name)
@@ -93,7 +93,7 @@ GROUP BY 1, 2;
 
 -- name: count_jobs_by_tag_value
 -- Jobs that have this tag, by state and day.
-SELECT j.state, g.created_at / 86400000000, count(*)
+SELECT j.state, g.created_at / :span, count(*)
 FROM job_tag g JOIN job j ON j.tenant = g.tenant AND j.job_id = g.job_id
 WHERE g.tenant = :tenant AND g.key = :tag_key AND g.value = :tag_value AND g.job_id <> ''
     AND g.created_at >= :from_at AND g.created_at < :until_at
@@ -103,20 +103,20 @@ GROUP BY 1, 2;
 
 -- name: count_executions_by_status
 -- Outside executions with a status, by day.
-SELECT CAST(:status AS TEXT), start_at / 86400000000, count(*) FROM execution
+SELECT CAST(:status AS TEXT), start_at / :span, count(*) FROM execution
 WHERE tenant = :tenant AND status = :status AND status <> '' AND start_at >= :from_at AND start_at < :until_at
 GROUP BY 2;
 
 -- name: count_executions_by_agent
 -- Outside executions of an agent with a status, by day.
-SELECT CAST(:status AS TEXT), start_at / 86400000000, count(*) FROM execution
+SELECT CAST(:status AS TEXT), start_at / :span, count(*) FROM execution
 WHERE tenant = :tenant AND agent_name = :agent_name AND status = :status AND tenant <> ''
     AND start_at >= :from_at AND start_at < :until_at
 GROUP BY 2;
 
 -- name: count_executions_by_tag
 -- Outside executions that have a tag of this key, by status and day.
-SELECT e.status, g.start_at / 86400000000, count(*)
+SELECT e.status, g.start_at / :span, count(*)
 FROM execution_tag g JOIN execution e ON e.tenant = g.tenant AND e.execution_arn = g.execution_arn
 WHERE g.tenant = :tenant AND g.key = :tag_key AND g.key <> '' AND g.start_at >= :from_at AND g.start_at < :until_at
     AND (CAST(:agent_name AS TEXT) IS NULL OR e.agent_name = :agent_name)
@@ -125,7 +125,7 @@ GROUP BY 1, 2;
 
 -- name: count_executions_by_tag_value
 -- Outside executions that have this tag, by status and day.
-SELECT e.status, g.start_at / 86400000000, count(*)
+SELECT e.status, g.start_at / :span, count(*)
 FROM execution_tag g JOIN execution e ON e.tenant = g.tenant AND e.execution_arn = g.execution_arn
 WHERE g.tenant = :tenant AND g.key = :tag_key AND g.value = :tag_value AND g.execution_arn <> ''
     AND g.start_at >= :from_at AND g.start_at < :until_at

@@ -75,12 +75,14 @@ SELECT retention_seconds FROM tenant WHERE tenant = :tenant;
 SELECT job_id FROM job
 WHERE tenant = :tenant AND name = :name AND name <> '' AND created_at < :before
     AND finished_at IS NOT NULL AND finished_at < :before
+    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open)
 ORDER BY created_at, job_id
 LIMIT :most;
 
 -- name: finished_jobs
--- Jobs that ended before a time, oldest first.
+-- Jobs that ended before a time, oldest first; without the runs of items that are not over.
 SELECT job_id FROM job
 WHERE tenant || '' = :tenant AND finished_at IS NOT NULL AND finished_at < :before
+    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open)
 ORDER BY finished_at
 LIMIT :most;

@@ -5,7 +5,7 @@
 SELECT
     job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
     deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed, failed,
-    tolerated, skipped, cancelled, trace_parent, max_parallel, turns
+    tolerated, skipped, cancelled, trace_parent, max_parallel, turns, budget, spent, submitted_by
 FROM job WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: list_tasks
@@ -86,8 +86,9 @@ SELECT job_id, task_id, kind, name, key, due_at FROM timer
 WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id;
 
 -- name: list_tenants
--- Everybody who has a job, or was told something of executions or events elsewhere.
-SELECT tenant FROM job UNION SELECT tenant FROM execution UNION SELECT tenant FROM outside_event ORDER BY tenant;
+-- Everybody who has a job, was told something of executions or events elsewhere, or has something counted.
+SELECT tenant FROM job UNION SELECT tenant FROM execution UNION SELECT tenant FROM outside_event
+UNION SELECT tenant FROM tally ORDER BY tenant;
 
 -- name: list_job_ids
 -- The ids of a tenant's jobs in order, from a place on.
@@ -105,3 +106,13 @@ SELECT count(*) FROM dead_letter WHERE tenant = :tenant;
 -- name: count_jobs
 -- How many jobs stand how.
 SELECT state, count(*) FROM job WHERE tenant = :tenant AND state <> '' GROUP BY state ORDER BY state;
+
+-- name: count_timers
+-- What tasks wait for: how many, and when the next of them is due.
+SELECT kind, count(*), min(due_at) FROM timer WHERE tenant = :tenant AND task_id <> '' GROUP BY kind ORDER BY kind;
+
+-- name: list_newest_jobs
+-- The newest jobs since a moment, with how many tasks they have.
+SELECT job_id, total FROM job WHERE tenant = :tenant AND job_id <> '' AND created_at >= :since
+ORDER BY created_at DESC, job_id DESC
+LIMIT :most;

@@ -38,11 +38,26 @@ WHERE tenant = :tenant AND (job_id, last_seq) > (:after_job, :after_seq) AND sub
 ORDER BY job_id, last_seq
 LIMIT :most;
 
+-- name: rotate_approval
+-- Approvals with a payload that the newest key has not encrypted, from a place on.
+SELECT job_id, task_id, key, document, payload FROM approval
+WHERE tenant = :tenant AND (job_id, task_id, key) > (:after_job, :after_task, :after_key)
+    AND (substr(document, 1, 17) <> :head OR substr(payload, 1, 17) <> :head)
+ORDER BY job_id, task_id, key
+LIMIT :most;
+
 -- name: rotate_outside_event
 -- Events of others that the newest key has not encrypted, from a place on.
 SELECT source, event_id, data FROM outside_event
 WHERE tenant = :tenant AND (source, event_id) > (:after_source, :after_event) AND substr(data, 1, 17) <> :head
 ORDER BY source, event_id
+LIMIT :most;
+
+-- name: rotate_item
+-- Items of pipelines whose payload the newest key has not encrypted, from a place on.
+SELECT item_id, payload FROM item
+WHERE tenant = :tenant AND item_id > :after_item AND substr(payload, 1, 17) <> :head
+ORDER BY item_id
 LIMIT :most;
 
 -- name: rotate_result
@@ -83,11 +98,24 @@ UPDATE event_page SET body = :new_body
 WHERE tenant = :tenant AND job_id = :job AND first_seq = :seq AND body = :old_body
 RETURNING first_seq;
 
+-- name: reseal_approval
+-- Replace what is kept of an approval, if it still is as it was read.
+UPDATE approval SET document = :new_document, payload = :new_payload
+WHERE tenant = :tenant AND job_id = :job AND task_id = :task AND key = :key AND document = :old_document
+    AND payload IS NOT DISTINCT FROM :old_payload
+RETURNING task_id;
+
 -- name: reseal_outside_event
 -- Replace an event of others.
 UPDATE outside_event SET data = :new_data
 WHERE tenant = :tenant AND source = :source AND event_id = :event AND data = :old_data
 RETURNING event_id;
+
+-- name: reseal_item
+-- Replace the payload of an item.
+UPDATE item SET payload = :new_payload
+WHERE tenant = :tenant AND item_id = :item AND payload = :old_payload
+RETURNING item_id;
 
 -- name: reseal_result
 -- Replace the payloads of a saved result.
@@ -106,6 +134,9 @@ FROM (
     UNION ALL SELECT 'signal', payload FROM signal WHERE tenant = :tenant
     UNION ALL SELECT 'blob', data FROM blob WHERE tenant = :tenant
     UNION ALL SELECT 'events', body FROM event_page WHERE tenant = :tenant
+    UNION ALL SELECT 'approval', document FROM approval WHERE tenant = :tenant
+    UNION ALL SELECT 'approval_payload', payload FROM approval WHERE tenant = :tenant AND payload IS NOT NULL
+    UNION ALL SELECT 'item', payload FROM item WHERE tenant = :tenant
     UNION ALL SELECT 'outside', data FROM outside_event WHERE tenant = :tenant
     UNION ALL SELECT 'result', document FROM result WHERE tenant = :tenant
     UNION ALL SELECT 'result_text', text FROM result WHERE tenant = :tenant

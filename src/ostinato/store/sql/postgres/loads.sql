@@ -53,7 +53,7 @@ SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
     j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
-    j.max_parallel, j.turns
+    j.max_parallel, j.turns, j.budget, j.spent, j.submitted_by
 FROM unnest(:job_ids::text[]) AS k (job_id)
 CROSS JOIN LATERAL (SELECT * FROM job x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) j;
 
@@ -63,7 +63,7 @@ SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
     j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
-    j.max_parallel, j.turns
+    j.max_parallel, j.turns, j.budget, j.spent, j.submitted_by
 FROM job j WHERE j.tenant = :tenant AND j.idempotency_key = ANY(:keys::text[]);
 
 -- name: load_tasks
@@ -179,3 +179,61 @@ CROSS JOIN LATERAL (
     SELECT * FROM task x WHERE x.tenant = m.tenant AND x.job_id = m.job_id AND x.task_id = m.task_id OFFSET 0
 ) t
 ORDER BY m.job_id, m.name;
+
+-- name: load_last_usages
+-- What was told last of the usage of attempts.
+SELECT u.job_id, u.task_id, u.attempt, u.last_id
+FROM unnest(:keys.0::text[], :keys.1::text[], :keys.2::int8[]) AS k (job_id, task_id, attempt)
+CROSS JOIN LATERAL (
+    SELECT * FROM usage x
+    WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id AND x.attempt = k.attempt OFFSET 0
+) u;
+
+-- name: load_waiting_for_budget
+-- The tasks of jobs that wait for a budget.
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
+    t.state, t.ready_at
+FROM unnest(:job_ids::text[]) AS k (job_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.kind = 'budget' OFFSET 0
+) m
+CROSS JOIN LATERAL (
+    SELECT * FROM task x WHERE x.tenant = m.tenant AND x.job_id = m.job_id AND x.task_id = m.task_id OFFSET 0
+) t;
+
+-- name: load_items
+-- Items by the job of their run.
+SELECT
+    i.item_id, i.pipeline, i.version, i.status, i.open, i.job_id, i.run, i.steps, i.step, i.attempt, i.retry_at,
+    i.failures, i.error_type, i.entered_at, i.status_at, i.submitted_by, i.reviewed_by, i.reviewed_at, i.digest
+FROM unnest(:job_ids::text[]) AS k (job_id)
+CROSS JOIN LATERAL (SELECT * FROM item x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) i;
+
+-- name: load_items_by_id
+-- Items by id.
+SELECT
+    i.item_id, i.pipeline, i.version, i.status, i.open, i.job_id, i.run, i.steps, i.step, i.attempt, i.retry_at,
+    i.failures, i.error_type, i.entered_at, i.status_at, i.submitted_by, i.reviewed_by, i.reviewed_at, i.digest
+FROM unnest(:item_ids::text[]) AS k (item_id)
+CROSS JOIN LATERAL (SELECT * FROM item x WHERE x.tenant = :tenant AND x.item_id = k.item_id OFFSET 0) i;
+
+-- name: load_approvals
+-- What tasks ask people, or have asked them.
+SELECT
+    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
+    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM approval x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) a;
+
+-- name: load_inputs
+-- The inputs of tasks.
+SELECT t.job_id, t.task_id, t.input
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
+) t;

@@ -138,3 +138,58 @@ CROSS JOIN LATERAL (
 -- name: prune_gate_key
 -- Remove what belongs to the given jobs.
 DELETE FROM gate_key WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: count_outcomes
+-- How the tasks of jobs went, by function; how long they took is in microseconds.
+SELECT
+    t.name, sum(CASE WHEN t.state = 'completed' THEN 1 ELSE 0 END), sum(CASE WHEN t.state = 'failed' THEN 1 ELSE 0 END),
+    sum(CASE WHEN t.attempt > 1 THEN 1 ELSE 0 END), avg(t.finished_at - t.started_at)
+FROM unnest(:job_ids::text[]) AS k (job_id)
+CROSS JOIN LATERAL (SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) t
+WHERE t.state = 'completed' OR t.state = 'failed'
+GROUP BY t.name ORDER BY t.name;
+
+-- name: read_dependencies_of
+-- What some tasks of a job depend on.
+SELECT e.down, e.up
+FROM unnest(:task_ids::text[]) AS k (task_id)
+CROSS JOIN LATERAL (
+    SELECT up, down FROM edge x
+    WHERE CASE x.tenant WHEN '' THEN '' ELSE x.tenant END = :tenant AND x.job_id = :job_id AND x.down = k.task_id
+    OFFSET 0
+) e
+ORDER BY e.down, e.up;
+
+-- name: prune_item
+-- Remove items with the last of their runs.
+DELETE FROM item WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[])
+RETURNING pipeline, status;
+
+-- name: prune_approval
+-- Remove what belongs to the given jobs.
+DELETE FROM approval WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
+
+-- name: read_approvals
+-- Approvals by key, in no order.
+SELECT
+    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
+    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+FROM unnest(:keys.0::text[], :keys.1::text[], :keys.2::text[]) AS k (job_id, task_id, key)
+CROSS JOIN LATERAL (
+    SELECT * FROM approval x
+    WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id AND x.key = k.key OFFSET 0
+) a;
+
+-- name: read_tallies_of_keys
+-- What was counted under some keys, by key and bucket.
+SELECT t.key, t.bucket, sum(t.count), sum(t.amount)
+FROM unnest(:keys::text[]) AS k (key)
+CROSS JOIN LATERAL (
+    SELECT * FROM tally x WHERE x.tenant = :tenant AND x.topic = :topic AND x.key = k.key
+        AND x.bucket >= :since AND x.bucket < :until OFFSET 0
+) t
+GROUP BY t.key, t.bucket ORDER BY t.key, t.bucket;
+
+-- name: prune_usage
+-- Remove what belongs to the given jobs.
+DELETE FROM usage WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);

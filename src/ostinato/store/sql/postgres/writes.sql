@@ -7,23 +7,24 @@
 INSERT INTO job (
     tenant, job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags,
     cascades, deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active,
-    completed, failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns
+    completed, failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns, budget, spent,
+    submitted_by
 )
 SELECT
     :tenant, r.job_id, r.name, r.state, r.priority, r.request_id, r.correlation_id, r.idempotency_key,
     r.request_hash, r.tags, r.cascades, r.deadline_at, r.created_at, r.finished_at, r.failure_detected_at,
     r.last_seq, r.total, r.blocked, r.active, r.completed, r.failed, r.tolerated, r.skipped, r.cancelled,
-    r.trace_parent, r.max_parallel, r.turns
+    r.trace_parent, r.max_parallel, r.turns, r.budget, r.spent, r.submitted_by
 FROM unnest(
     :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::int8[], :rows.5::text[], :rows.6::text[],
     :rows.7::text[], :rows.8::bytea[], :rows.9::bytea[], :rows.10::bool[], :rows.11::int8[], :rows.12::int8[],
     :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[], :rows.18::int8[],
     :rows.19::int8[], :rows.20::int8[], :rows.21::int8[], :rows.22::int8[], :rows.23::int8[],
-    :rows.24::text[], :rows.25::int8[], :rows.26::int8[]
+    :rows.24::text[], :rows.25::int8[], :rows.26::int8[], :rows.27::int8[], :rows.28::int8[], :rows.29::text[]
 ) AS r (
     job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
     deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed,
-    failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns
+    failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns, budget, spent, submitted_by
 );
 
 -- name: insert_job_tag
@@ -45,15 +46,16 @@ UPDATE job AS x SET
     state = r.state, cascades = r.cascades, deadline_at = r.deadline_at, finished_at = r.finished_at,
     failure_detected_at = r.failure_detected_at, last_seq = r.last_seq, total = r.total, blocked = r.blocked,
     active = r.active, completed = r.completed, failed = r.failed, tolerated = r.tolerated, skipped = r.skipped,
-    cancelled = r.cancelled, turns = r.turns
+    cancelled = r.cancelled, turns = r.turns, budget = r.budget, spent = r.spent
 FROM (
     SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
         :rows.1::text[], :rows.2::int8[], :rows.3::text[], :rows.4::bool[], :rows.5::int8[], :rows.6::int8[],
         :rows.7::int8[], :rows.8::int8[], :rows.9::int8[], :rows.10::int8[], :rows.11::int8[], :rows.12::int8[],
-        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[], :rows.18::int8[]
+        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::int8[], :rows.18::int8[],
+        :rows.19::int8[], :rows.20::int8[]
     ) AS u (
         job_id, was_seq, state, cascades, deadline_at, finished_at, failure_detected_at, last_seq, total,
-        blocked, active, completed, failed, tolerated, skipped, cancelled, turns, created_at
+        blocked, active, completed, failed, tolerated, skipped, cancelled, turns, created_at, budget, spent
     ) OFFSET 0
 ) r
 WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.last_seq = r.was_seq AND x.created_at = r.created_at
@@ -424,3 +426,157 @@ FROM unnest(
 ) AS r (
     source, event_id, received_at, data
 );
+
+-- name: insert_item
+-- Enter items. A trigger checks the moves that led to their status, and writes them down.
+INSERT INTO item (
+    tenant, item_id, pipeline, version, status, open, job_id, run, steps, step, attempt, retry_at, failures, error_type,
+    entered_at, status_at, submitted_by, reviewed_by, reviewed_at, digest, via, payload
+)
+SELECT
+    :tenant, r.item_id, r.pipeline, r.version, r.status, r.open, r.job_id, r.run, r.steps, r.step, r.attempt,
+    r.retry_at, r.failures, r.error_type, r.entered_at, r.status_at, r.submitted_by, r.reviewed_by, r.reviewed_at,
+    r.digest, r.via, r.payload
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::int8[], :rows.5::bool[], :rows.6::text[],
+    :rows.7::int8[], :rows.8::bytea[], :rows.9::text[], :rows.10::int8[], :rows.11::int8[], :rows.12::int8[],
+    :rows.13::text[], :rows.14::int8[], :rows.15::int8[], :rows.16::text[], :rows.17::text[], :rows.18::int8[],
+    :rows.19::bytea[], :rows.20::text[], :rows.21::bytea[]
+) AS r (
+    item_id, pipeline, version, status, open, job_id, run, steps, step, attempt, retry_at, failures, error_type,
+    entered_at, status_at, submitted_by, reviewed_by, reviewed_at, digest, via, payload
+);
+
+-- name: update_item
+-- Write back what can change in an item, if it still is as it was loaded; the driver counts. (Not every change of it is
+-- one of its job.) Without a payload it keeps its own.
+UPDATE item AS x SET
+    version = r.version, status = r.status, open = r.open, job_id = r.job_id, run = r.run, steps = r.steps,
+    step = r.step, attempt = r.attempt, retry_at = r.retry_at, failures = r.failures, error_type = r.error_type,
+    status_at = r.status_at, reviewed_by = r.reviewed_by, reviewed_at = r.reviewed_at, via = r.via,
+    payload = coalesce(r.payload, x.payload)
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::int8[], :rows.5::bool[], :rows.6::text[],
+        :rows.7::int8[], :rows.8::bytea[], :rows.9::text[], :rows.10::int8[], :rows.11::int8[], :rows.12::int8[],
+        :rows.13::text[], :rows.14::int8[], :rows.15::text[], :rows.16::int8[], :rows.17::text[], :rows.18::bytea[],
+        :rows.19::int8[], :rows.20::int8[], :rows.21::bytea[], :rows.22::int8[]
+    ) AS u (
+        item_id, was_status, version, status, open, job_id, run, steps, step, attempt, retry_at, failures, error_type,
+        status_at, reviewed_by, reviewed_at, via, payload, was_version, was_run, was_steps, was_reviewed_at
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.item_id = r.item_id AND x.status = r.was_status
+    AND x.version = r.was_version AND x.run = r.was_run AND x.steps = r.was_steps
+    AND x.reviewed_at IS NOT DISTINCT FROM r.was_reviewed_at
+RETURNING 1;
+
+-- name: insert_pipeline_status
+-- The statuses of a version of a pipeline.
+INSERT INTO pipeline_status (
+    tenant, pipeline, version, code, name, phase, position
+)
+SELECT
+    :tenant, r.pipeline, r.version, r.code, r.name, r.phase, r.position
+FROM unnest(
+    :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::text[], :rows.5::text[], :rows.6::int8[]
+) AS r (
+    pipeline, version, code, name, phase, position
+);
+
+-- name: insert_state_transition
+-- The legal moves of a version of a pipeline.
+INSERT INTO state_transition (
+    tenant, pipeline, version, from_code, to_code
+)
+SELECT
+    :tenant, r.pipeline, r.version, r.from_code, r.to_code
+FROM unnest(
+    :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::int8[]
+) AS r (
+    pipeline, version, from_code, to_code
+);
+
+-- name: insert_approval
+-- Ask people, or note what they have decided.
+INSERT INTO approval (
+    tenant, job_id, task_id, key, state, document, payload, asked, not_submitter, submitted_by, version,
+    requested_at, due_at, escalated_at, decided_at
+)
+SELECT
+    :tenant, r.job_id, r.task_id, r.key, r.state, r.document, r.payload, r.asked, r.not_submitter, r.submitted_by,
+    r.version, r.requested_at, r.due_at, r.escalated_at, r.decided_at
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::text[], :rows.5::bytea[], :rows.6::bytea[],
+    :rows.7::text[], :rows.8::bool[], :rows.9::text[], :rows.10::int8[], :rows.11::int8[], :rows.12::int8[],
+    :rows.13::int8[], :rows.14::int8[]
+) AS r (
+    job_id, task_id, key, state, document, payload, asked, not_submitter, submitted_by, version, requested_at,
+    due_at, escalated_at, decided_at
+)
+ON CONFLICT (tenant, job_id, task_id, key) DO UPDATE SET
+    state = excluded.state, document = excluded.document, payload = excluded.payload, asked = excluded.asked,
+    not_submitter = excluded.not_submitter, submitted_by = excluded.submitted_by, version = excluded.version,
+    requested_at = excluded.requested_at, due_at = excluded.due_at, escalated_at = excluded.escalated_at,
+    decided_at = excluded.decided_at;
+
+-- name: withdraw_approval
+-- Ask no longer, about tasks that have ended.
+UPDATE approval AS x SET
+    state = 'withdrawn', due_at = NULL, decided_at = r.decided_at
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::text[], :rows.2::text[], :rows.3::int8[]
+    ) AS u (
+        job_id, task_id, decided_at
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id AND x.state = 'waiting';
+
+-- name: add_tally
+-- Count on, each process in rows of its own.
+INSERT INTO tally (
+    tenant, topic, key, bucket, writer, count, amount
+)
+SELECT
+    :tenant, r.topic, r.key, r.bucket, r.writer, r.count, r.amount
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::text[], :rows.5::int8[], :rows.6::int8[]
+) AS r (
+    topic, key, bucket, writer, count, amount
+)
+ON CONFLICT (tenant, topic, key, bucket, writer) DO UPDATE SET
+    count = tally.count + excluded.count, amount = tally.amount + excluded.amount;
+
+-- name: add_usage
+-- Add to what attempts have used up.
+INSERT INTO usage (
+    tenant, job_id, task_id, attempt, calls, input_tokens, output_tokens, cost, last_id
+)
+SELECT
+    :tenant, r.job_id, r.task_id, r.attempt, r.calls, r.input_tokens, r.output_tokens, r.cost, r.last_id
+FROM unnest(
+    :rows.1::text[], :rows.2::text[], :rows.3::int8[], :rows.4::int8[], :rows.5::int8[], :rows.6::int8[],
+    :rows.7::int8[], :rows.8::text[]
+) AS r (
+    job_id, task_id, attempt, calls, input_tokens, output_tokens, cost, last_id
+)
+ON CONFLICT (tenant, job_id, task_id, attempt) DO UPDATE SET
+    calls = usage.calls + excluded.calls, input_tokens = usage.input_tokens + excluded.input_tokens,
+    output_tokens = usage.output_tokens + excluded.output_tokens, cost = usage.cost + excluded.cost,
+    last_id = excluded.last_id;
+
+-- name: hold_budget
+-- Something waits for a tenant's budget: only if that is still what it was taken to be; the driver counts what comes back.
+UPDATE tenant AS x SET
+    budget_day = x.budget_day
+FROM (
+    SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
+        :rows.1::int8[], :rows.2::int8[]
+    ) AS u (
+        budget_day, budget_month
+    ) OFFSET 0
+) r
+WHERE x.tenant = r.tenant AND x.budget_day IS NOT DISTINCT FROM r.budget_day
+    AND x.budget_month IS NOT DISTINCT FROM r.budget_month
+RETURNING 1;

@@ -7,7 +7,7 @@ SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
     j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
-    j.max_parallel, j.turns
+    j.max_parallel, j.turns, j.budget, j.spent, j.submitted_by
 FROM json_each(:job_ids) k CROSS JOIN job j ON j.tenant = :tenant AND j.job_id = k.value;
 
 -- name: load_jobs_by_idempotency_key
@@ -16,7 +16,7 @@ SELECT
     j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
     j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
     j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
-    j.max_parallel, j.turns
+    j.max_parallel, j.turns, j.budget, j.spent, j.submitted_by
 FROM json_each(:keys) k CROSS JOIN job j ON j.tenant = :tenant AND j.idempotency_key = k.value;
 
 -- name: load_tasks
@@ -103,3 +103,51 @@ CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value AND m.kind = 'tu
     ORDER BY x.name LIMIT :most)
 CROSS JOIN task t ON t.tenant = m.tenant AND t.job_id = m.job_id AND t.task_id = m.task_id
 ORDER BY m.job_id, m.name;
+
+-- name: load_last_usages
+-- What was told last of the usage of attempts.
+SELECT u.job_id, u.task_id, u.attempt, u.last_id
+FROM json_each(:keys) k
+CROSS JOIN usage u ON u.tenant = :tenant AND u.job_id = k.value ->> 0 AND u.task_id = k.value ->> 1
+    AND u.attempt = k.value ->> 2;
+
+-- name: load_waiting_for_budget
+-- The tasks of jobs that wait for a budget.
+SELECT
+    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
+    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
+    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
+    t.state, t.ready_at
+FROM json_each(:job_ids) k
+CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value AND m.kind = 'budget'
+CROSS JOIN task t ON t.tenant = m.tenant AND t.job_id = m.job_id AND t.task_id = m.task_id;
+
+-- name: load_items
+-- Items by the job of their run.
+SELECT
+    i.item_id, i.pipeline, i.version, i.status, i.open, i.job_id, i.run, i.steps, i.step, i.attempt, i.retry_at,
+    i.failures, i.error_type, i.entered_at, i.status_at, i.submitted_by, i.reviewed_by, i.reviewed_at, i.digest
+FROM json_each(:job_ids) k
+CROSS JOIN item i ON i.tenant = :tenant AND i.job_id = k.value;
+
+-- name: load_items_by_id
+-- Items by id.
+SELECT
+    i.item_id, i.pipeline, i.version, i.status, i.open, i.job_id, i.run, i.steps, i.step, i.attempt, i.retry_at,
+    i.failures, i.error_type, i.entered_at, i.status_at, i.submitted_by, i.reviewed_by, i.reviewed_at, i.digest
+FROM json_each(:item_ids) k
+CROSS JOIN item i ON i.tenant = :tenant AND i.item_id = k.value;
+
+-- name: load_approvals
+-- What tasks ask people, or have asked them.
+SELECT
+    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
+    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+FROM json_each(:keys) k
+CROSS JOIN approval a ON a.tenant = :tenant AND a.job_id = k.value ->> 0 AND a.task_id = k.value ->> 1;
+
+-- name: load_inputs
+-- The inputs of tasks.
+SELECT t.job_id, t.task_id, t.input
+FROM json_each(:keys) k
+CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.value ->> 0 AND t.task_id = k.value ->> 1;

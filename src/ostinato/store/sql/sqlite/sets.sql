@@ -114,3 +114,49 @@ CROSS JOIN dead_letter d ON d.tenant = :tenant AND d.job_id = k.value ->> 0 AND 
 -- name: prune_gate_key
 -- Remove what belongs to the given jobs.
 DELETE FROM gate_key WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: count_outcomes
+-- How the tasks of jobs went, by function; how long they took is in microseconds.
+SELECT
+    t.name, sum(CASE WHEN t.state = 'completed' THEN 1 ELSE 0 END), sum(CASE WHEN t.state = 'failed' THEN 1 ELSE 0 END),
+    sum(CASE WHEN t.attempt > 1 THEN 1 ELSE 0 END), avg(t.finished_at - t.started_at)
+FROM json_each(:job_ids) k CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.value
+WHERE t.state = 'completed' OR t.state = 'failed'
+GROUP BY t.name ORDER BY t.name;
+
+-- name: read_dependencies_of
+-- What some tasks of a job depend on.
+SELECT e.down, e.up
+FROM json_each(:task_ids) k
+CROSS JOIN edge e ON CASE e.tenant WHEN '' THEN '' ELSE e.tenant END = :tenant AND e.job_id = :job_id
+    AND e.down = k.value
+ORDER BY e.down, e.up;
+
+-- name: prune_item
+-- Remove items with the last of their runs.
+DELETE FROM item WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids))
+RETURNING pipeline, status;
+
+-- name: prune_approval
+-- Remove what belongs to the given jobs.
+DELETE FROM approval WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: read_approvals
+-- Approvals by key, in no order.
+SELECT
+    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
+    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+FROM json_each(:keys) k
+CROSS JOIN approval a ON a.tenant = :tenant AND a.job_id = k.value ->> 0 AND a.task_id = k.value ->> 1 AND a.key = k.value ->> 2;
+
+-- name: read_tallies_of_keys
+-- What was counted under some keys, by key and bucket.
+SELECT t.key, t.bucket, sum(t.count), sum(t.amount)
+FROM json_each(:keys) k
+CROSS JOIN tally t ON t.tenant = :tenant AND t.topic = :topic AND t.key = k.value
+    AND t.bucket >= :since AND t.bucket < :until
+GROUP BY t.key, t.bucket ORDER BY t.key, t.bucket;
+
+-- name: prune_usage
+-- Remove what belongs to the given jobs.
+DELETE FROM usage WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));

@@ -6,11 +6,12 @@
 INSERT INTO job (
     tenant, job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags,
     cascades, deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active,
-    completed, failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns
+    completed, failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns, budget, spent,
+    submitted_by
 )
 VALUES (
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-    ?24, ?25, ?26, ?27
+    ?24, ?25, ?26, ?27, ?28, ?29, ?30
 );
 
 -- name: insert_job_tag
@@ -27,7 +28,7 @@ VALUES (
 UPDATE job SET
     state = ?4, cascades = ?5, deadline_at = ?6, finished_at = ?7, failure_detected_at = ?8, last_seq = ?9,
     total = ?10, blocked = ?11, active = ?12, completed = ?13, failed = ?14, tolerated = ?15, skipped = ?16,
-    cancelled = ?17, turns = ?18
+    cancelled = ?17, turns = ?18, budget = ?20, spent = ?21
 WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3 AND created_at = ?19;
 
 -- name: advance_job
@@ -228,3 +229,94 @@ INSERT INTO outside_event (
 VALUES (
     ?1, ?2, ?3, ?4, ?5
 );
+
+-- name: insert_item
+-- Enter items. A trigger checks the moves that led to their status, and writes them down.
+INSERT INTO item (
+    tenant, item_id, pipeline, version, status, open, job_id, run, steps, step, attempt, retry_at, failures, error_type,
+    entered_at, status_at, submitted_by, reviewed_by, reviewed_at, digest, via, payload
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22
+);
+
+-- name: update_item
+-- Write back what can change in an item, if it still is as it was loaded: not every change of it is one of its job.
+-- Without a payload it keeps its own.
+-- (What its triggers write would be counted with it: what comes back is not.)
+UPDATE item SET
+    version = ?4, status = ?5, open = ?6, job_id = ?7, run = ?8, steps = ?9, step = ?10, attempt = ?11, retry_at = ?12,
+    failures = ?13, error_type = ?14, status_at = ?15, reviewed_by = ?16, reviewed_at = ?17, via = ?18,
+    payload = coalesce(?19, payload)
+WHERE tenant = ?1 AND item_id = ?2 AND status = ?3 AND version = ?20 AND run = ?21 AND steps = ?22 AND reviewed_at IS ?23
+RETURNING 1;
+
+-- name: insert_pipeline_status
+-- The statuses of a version of a pipeline.
+INSERT INTO pipeline_status (
+    tenant, pipeline, version, code, name, phase, position
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7
+);
+
+-- name: insert_state_transition
+-- The legal moves of a version of a pipeline.
+INSERT INTO state_transition (
+    tenant, pipeline, version, from_code, to_code
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5
+);
+
+-- name: insert_approval
+-- Ask people, or note what they have decided.
+INSERT INTO approval (
+    tenant, job_id, task_id, key, state, document, payload, asked, not_submitter, submitted_by, version,
+    requested_at, due_at, escalated_at, decided_at
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
+)
+ON CONFLICT (tenant, job_id, task_id, key) DO UPDATE SET
+    state = excluded.state, document = excluded.document, payload = excluded.payload, asked = excluded.asked,
+    not_submitter = excluded.not_submitter, submitted_by = excluded.submitted_by, version = excluded.version,
+    requested_at = excluded.requested_at, due_at = excluded.due_at, escalated_at = excluded.escalated_at,
+    decided_at = excluded.decided_at;
+
+-- name: withdraw_approval
+-- Ask no longer, about tasks that have ended.
+UPDATE approval SET
+    state = 'withdrawn', due_at = NULL, decided_at = ?4
+WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3 AND state = 'waiting';
+
+-- name: add_tally
+-- Count on, each process in rows of its own.
+INSERT INTO tally (
+    tenant, topic, key, bucket, writer, count, amount
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7
+)
+ON CONFLICT (tenant, topic, key, bucket, writer) DO UPDATE SET
+    count = tally.count + excluded.count, amount = tally.amount + excluded.amount;
+
+-- name: add_usage
+-- Add to what attempts have used up.
+INSERT INTO usage (
+    tenant, job_id, task_id, attempt, calls, input_tokens, output_tokens, cost, last_id
+)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+)
+ON CONFLICT (tenant, job_id, task_id, attempt) DO UPDATE SET
+    calls = usage.calls + excluded.calls, input_tokens = usage.input_tokens + excluded.input_tokens,
+    output_tokens = usage.output_tokens + excluded.output_tokens, cost = usage.cost + excluded.cost,
+    last_id = excluded.last_id;
+
+-- name: hold_budget
+-- Something waits for a tenant's budget: only if that is still what it was taken to be.
+UPDATE tenant SET
+    budget_day = budget_day
+WHERE tenant = ?1 AND budget_day IS NOT DISTINCT FROM ?2 AND budget_month IS NOT DISTINCT FROM ?3
+RETURNING 1;

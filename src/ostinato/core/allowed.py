@@ -1,0 +1,108 @@
+"""What may be done with an item as it stands: asked before it is done, and by those who only want to know."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from ostinato import errors
+from ostinato.core import courses, documents, items, states
+
+WORKS: Final = (states.PENDING, states.PROCESSING)
+"""How a step stands that somebody works on, or may take at any moment."""
+
+
+def begin(course: courses.Course, item: items.Item, code: int) -> None:
+    """Refuse to begin an item at a status that does not follow from the one it has."""
+    if item.status != code and (item.status, code) not in course.moves:
+        raise errors.IllegalMove(
+            f"item {item.item_id!r} is {named(course, item.status)} and cannot begin at {named(course, code)}",
+            itemId=item.item_id,
+        )
+
+
+def give_up(course: courses.Course, item: items.Item) -> None:
+    """Refuse to roll an item back that is over, unless it has failed: what its steps did may still be taken back."""
+    if item.status not in (course.failed, course.dead) and (item.status, course.failed) not in course.moves:
+        raise errors.IllegalMove(
+            f"item {item.item_id!r} is {named(course, item.status)}: it is over, and cannot be rolled back",
+            itemId=item.item_id,
+        )
+
+
+def move(course: courses.Course, item: items.Item, status: str) -> int:
+    """The code of a status that somebody wants to move an item to by hand."""
+    code = course.codes.get(status)
+    if code is None:
+        raise errors.InvalidInput(
+            f"pipeline {item.pipeline!r} has no status {documents.short(status)}: "
+            f"{documents.nearest(status, course.codes)}its statuses are {documents.listed(course.codes, 40)}",
+            field="status",
+            itemId=item.item_id,
+        )
+    if code != item.status and (item.status, code) not in by_hand(course):
+        raise errors.IllegalMove(
+            f"item {item.item_id!r} is {named(course, item.status)}: nobody moves it to {named(course, code)} by hand",
+            itemId=item.item_id,
+        )
+    return code
+
+
+def migrate(old: courses.Course, new: courses.Course, item: items.Item) -> None:
+    """Refuse a version in which the item could not have the status that it has."""
+    if new.names.get(item.status) != old.names[item.status]:
+        raise errors.NotPossible(
+            f"item {item.item_id!r} is {named(old, item.status)}, which version {new.version} does not have",
+            itemId=item.item_id,
+        )
+
+
+def rest(item: items.Item, at_work: Collection[str]) -> None:
+    """Refuse to touch an item that somebody works on."""
+    if at_work:
+        raise errors.NotPossible(
+            f"{', '.join(at_work)} of item {item.item_id!r} is at work: wait for it, or cancel job {item.job_id!r}",
+            itemId=item.item_id,
+            jobId=item.job_id,
+        )
+
+
+def at_work(item: items.Item) -> list[str]:
+    """The steps of an item that somebody works on, or may take at any moment."""
+    return [name for name, known in item.standing().items() if known.state in WORKS]
+
+
+def places(course: courses.Course, item: items.Item, found: Collection[str]) -> list[str]:
+    """Where an item may begin again, with the results that it has: steps, reviews and statuses of its course."""
+    if at_work(item):
+        return []
+    return [
+        stop.name
+        for index, stop in enumerate(course.stops)
+        if item.status == stop.codes[0] or (item.status, stop.codes[0]) in course.moves
+        if not lacking(course, item, index, found)
+    ]
+
+
+def lacking(course: courses.Course, item: items.Item, index: int, found: Collection[str]) -> list[str]:
+    """The steps before a place that have no result though they need one."""
+    return [name for name in course.before(index) if name not in found and not item.may_lack(course, name)]
+
+
+def moves_by_hand(course: courses.Course, item: items.Item) -> list[str]:
+    """The statuses to which people may move an item as it stands."""
+    return [course.names[code] for before, code in sorted(by_hand(course)) if before == item.status]
+
+
+def by_hand(course: courses.Course) -> set[tuple[int, int]]:
+    """The moves that people make: within a review, and those that the pipeline names."""
+    found = {(course.codes[move.before], course.codes[move.after]) for move in course.pipeline.moves}
+    for stop in course.stops:
+        if stop.kind == "review":
+            seen = (*stop.codes, *stop.looking)
+            found |= {(one, other) for one in seen for other in seen if one != other}
+    return found
+
+
+def named(course: courses.Course, code: int) -> str:
+    return f"{code} {course.names.get(code, 'unknown')}"

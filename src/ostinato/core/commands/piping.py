@@ -1,0 +1,293 @@
+"""What is done to items of pipelines: they are entered, run, begun again, ended, looked at, and moved by hand."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from ostinato import errors
+from ostinato.core import allowed, courses, events, items, ledger, needs, rows, states
+from ostinato.core.commands import consequences, following, producing
+
+
+class Entered(msgspec.Struct, frozen=True, rename="camel"):
+    """`created` is False for an item that was entered before."""
+
+    item_id: str
+    job_id: str | None
+    status: int
+    created: bool
+
+
+class EnterItem(msgspec.Struct, gc=False):
+    """Enter an item, and begin its first run, or leave it to be processed later."""
+
+    item_id: str
+    pipeline: str
+    version: int
+    payload: bytes
+    submit: producing.Submit | None
+    actor: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.items.add(self.item_id)
+        wanted.courses.add((self.pipeline, self.version))
+        if self.submit is not None:
+            self.submit.needs(wanted)
+
+    def apply(self, book: ledger.Ledger) -> Entered:
+        digest = hashlib.sha256(self.payload).digest()
+        known = book.items_by_id.get(self.item_id)
+        if known is not None:
+            if (known.pipeline, known.digest) != (self.pipeline, digest):
+                raise errors.IdempotencyConflict(
+                    f"there is already an item {self.item_id!r}, which is another: use another itemId, or restart it",
+                    itemId=self.item_id,
+                )
+            return Entered(known.item_id, known.job_id, known.status, False)
+        course = book.courses[(self.pipeline, self.version)]
+        if self.submit is not None and self.submit.job_id in book.jobs:
+            raise errors.IdempotencyConflict(f"there is already a job {self.submit.job_id!r}: use another itemId")
+        item = items.Item(
+            self.item_id,
+            self.pipeline,
+            self.version,
+            courses.NOWHERE,
+            True,
+            None,
+            0,
+            b"{}",
+            None,
+            0,
+            None,
+            0,
+            None,
+            book.now,
+            book.now,
+            self.actor,
+            None,
+            None,
+            digest,
+        )
+        book.items_by_id[item.item_id] = item
+        book.new_items[item.item_id] = self.payload
+        item.by = self.actor
+        if self.submit is None:
+            item.go(course, [course.initial], book.now)
+        else:
+            begin_run(book, item, self.submit, course.initial)
+        return Entered(item.item_id, item.job_id, item.status, True)
+
+
+class StartRun(msgspec.Struct, gc=False):
+    """Begin an item anew, at a stop of the course. What is kept of the run before is completed at once."""
+
+    item_id: str
+    pipeline: str
+    seen_run: int
+    """The run that the caller has looked at."""
+    submit: producing.Submit
+    kept: Mapping[str, bytes | None]
+    """Results of steps that are not run again; None for those that had none."""
+    begins_at: str
+    """The name of a status."""
+    version: int
+    payload: bytes | None = None
+    actor: str | None = None
+    reason: str | None = None
+    reviewed: bool = False
+    """Whoever began it did so by deciding in its review."""
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.items.add(self.item_id)
+        wanted.courses.add((self.pipeline, self.version))
+        self.submit.needs(wanted)
+
+    def apply(self, book: ledger.Ledger) -> Entered:
+        item = book.item(self.item_id)
+        course = book.courses[(item.pipeline, self.version)]
+        begins_at = course.codes[self.begins_at]
+        _check_rests(book, item, self.seen_run)
+        if self.reviewed:
+            _check_waits(book, item)
+        allowed.begin(course, item, begins_at)
+        set_aside(book, item, f"run {item.run + 1} has begun", self.actor)
+        item.version = self.version
+        book.attribute(item, self.actor, self.reason)
+        if self.reviewed:
+            item.reviewed_by, item.reviewed_at = self.actor, book.now
+        begin_run(book, item, self.submit, begins_at, self.kept)
+        if self.payload is not None:
+            book.new_payloads[item.item_id] = self.payload
+        return Entered(item.item_id, item.job_id, item.status, True)
+
+
+class RollBack(msgspec.Struct, gc=False):
+    """Give an item up, and take back what its steps did."""
+
+    item_id: str
+    actor: str | None = None
+    reason: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.items.add(self.item_id)
+
+    def apply(self, book: ledger.Ledger) -> Entered:
+        item = book.item(self.item_id)
+        course = book.course_of(item)
+        _check_rests(book, item, item.run)
+        allowed.give_up(course, item)
+        job_id = item.job_id
+        book.attribute(item, self.actor, self.reason or "rolled back")
+        if job_id is not None and job_id in book.jobs:
+            following.undo(book, item, job_id)
+            set_aside(book, item, "rolled back", self.actor)
+        item.give_up(course)
+        if item.status not in (course.failed, course.dead):
+            following.moved(book, item, course, item.go(course, [course.failed], book.now))
+        book.changed_items[item.item_id] = item
+        return Entered(item.item_id, job_id, item.status, False)
+
+
+class FinishItem(msgspec.Struct, gc=False):
+    """A step says that its item is over, in one of the statuses that it may end it in."""
+
+    lease: rows.Lease
+    status: str
+    output: bytes
+    reason: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.task(self.lease.key)
+        wanted.whole_job(self.lease.job_id)
+
+    def apply(self, book: ledger.Ledger) -> None:
+        book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        item = book.items.get(self.lease.job_id)
+        course = None if item is None else book.course_of(item)
+        step = None if course is None else course.steps.get(self.lease.task_id)
+        if item is None or course is None or step is None or self.status not in step.ends:
+            named = "nothing" if step is None else ", ".join(step.ends) or "nothing"
+            raise errors.NotPossible(
+                f"task {self.lease.task_id!r} cannot end its item as {self.status!r}: its step says `ends`: {named}"
+            )
+        task = book.reported_task(self.lease)
+        why = consequences.event_data(reason=f"the item is {self.status}")
+        for other in book.tasks_of(task.job_id):
+            if other is not task and other.state not in states.TASK_ENDED:
+                book.move(other, states.SKIPPED, events.TASK_SKIPPED, why)
+                item.stand(other.task_id, states.BLOCKED, 0)  # nobody has said that the item can do without it
+        consequences.complete(book, task, self.output)
+        item.stand(task.task_id, course.codes[self.status], task.attempt)
+        book.attribute(item, None, self.reason)
+
+
+class MoveItem(msgspec.Struct, gc=False):
+    """Move an item by hand: within a review, or as the pipeline says beside its course."""
+
+    item_id: str
+    status: str
+    actor: str | None = None
+    reason: str | None = None
+    payload: bytes | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.items.add(self.item_id)
+
+    def apply(self, book: ledger.Ledger) -> Entered:
+        item = book.item(self.item_id)
+        course = book.course_of(item)
+        code = allowed.move(course, item, self.status)
+        book.attribute(item, self.actor, self.reason)
+        if code != item.status:
+            following.moved(book, item, course, item.go(course, [code], book.now))
+        if self.payload is not None:
+            book.new_payloads[item.item_id] = self.payload
+        book.changed_items[item.item_id] = item
+        return Entered(item.item_id, item.job_id, item.status, False)
+
+
+class MigrateItem(msgspec.Struct, gc=False):
+    """Let an item that nothing works on go on in another version of its pipeline, in the status that it has."""
+
+    item_id: str
+    pipeline: str
+    seen_run: int
+    version: int
+    actor: str | None = None
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.items.add(self.item_id)
+        wanted.courses.add((self.pipeline, self.version))
+
+    def apply(self, book: ledger.Ledger) -> Entered:
+        item = book.item(self.item_id)
+        course = book.courses[(item.pipeline, self.version)]
+        _check_rests(book, item, self.seen_run)
+        allowed.migrate(book.course_of(item), course, item)
+        item.version = self.version
+        item.open = item.status in course.open
+        book.changed_items[item.item_id] = item
+        return Entered(item.item_id, item.job_id, item.status, False)
+
+
+def begin_run(
+    book: ledger.Ledger,
+    item: items.Item,
+    submit: producing.Submit,
+    begins_at: int,
+    kept: Mapping[str, bytes | None] | None = None,
+) -> None:
+    """Enter the job of a run. Steps whose results are kept are completed with them, and nobody runs them."""
+    item.begin_run(submit.job_id, begins_at)
+    book.items[submit.job_id] = item
+    submit.apply(book)
+    for step, output in (kept or {}).items():
+        task = book.tasks[(submit.job_id, step)]
+        if output is None:
+            book.move(task, states.SKIPPED, events.TASK_SKIPPED, consequences.event_data(reason="kept as it was"))
+            book.satisfy_dependants(task)
+        else:
+            consequences.complete(book, task, output, kept=True)
+    if kept:
+        book.settle(book.jobs[submit.job_id])  # there may be nothing left to be done
+
+
+def set_aside(book: ledger.Ledger, item: items.Item, reason: str, actor: str | None) -> None:
+    """End the run that an item has, so that nothing comes of it any more: no work, no retry, no dead letter."""
+    job = book.jobs.get(item.job_id or "")
+    if job is None:
+        return
+    book.items.pop(job.job_id, None)
+    failed = [task for task in book.tasks_of(job.job_id) if task.state == states.FAILED]
+    if job.state == states.RUNNING or failed:
+        if job.state != states.RUNNING:
+            if job.state == states.COMPLETED:
+                return  # what failed in it was optional
+            book.reopen_job(job, {"skip": [task.task_id for task in failed], "actor": actor})
+        told = consequences.event_data(reason=reason, actor=actor)
+        for task in failed:
+            book.move(task, states.SKIPPED, events.TASK_SKIPPED, told)
+        consequences.cancel_open_tasks(book, job, told)
+        book.end_job(job, states.CANCELLED, reason=reason, actor=actor)
+
+
+def _check_waits(book: ledger.Ledger, item: items.Item) -> None:
+    course = book.course_of(item)
+    if not any(item.is_(states.WAITING, review) for review in course.reviews):
+        raise errors.ApprovalDecided(
+            f"item {item.item_id!r} is {allowed.named(course, item.status)}: nobody is asked about it any more",
+            itemId=item.item_id,
+        )
+
+
+def _check_rests(book: ledger.Ledger, item: items.Item, seen_run: int) -> None:
+    if item.run != seen_run:
+        raise errors.NotPossible(
+            f"item {item.item_id!r} is in run {item.run} now, not {seen_run}: look at it again", itemId=item.item_id
+        )
+    job = book.jobs.get(item.job_id or "")
+    if job is not None and job.state == states.RUNNING:
+        allowed.rest(item, [task.task_id for task in book.tasks_of(job.job_id) if task.state in allowed.WORKS])

@@ -1,0 +1,210 @@
+"""Items of pipelines, as a transaction sees them: how their steps stand, and the moves that follow from that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ostinato.core import budgets, codec, courses, states
+
+REJECTED_TYPE: Final = "Rejected"
+"""What the failure of an approval is called when somebody has rejected it."""
+
+
+class Stand(msgspec.Struct, array_like=True, gc=False):
+    """How a step stands; a number is the status in which it has ended its item."""
+
+    state: str | int
+    attempt: int = 0
+    retry_at: int | None = None
+
+
+BUDGET: Final = "$budget"
+"""Stands among the steps of an item while somebody is asked whether it may cost more."""
+
+_stands = msgspec.json.Decoder(dict[str, Stand])
+
+
+class Item(msgspec.Struct, gc=False):
+    """One item. Field order is column order, up to `via`."""
+
+    item_id: str
+    pipeline: str
+    version: int
+    status: int
+    open: bool
+    job_id: str | None
+    """The job of its newest run; None until the first."""
+    run: int
+    steps: bytes
+    step: str | None
+    """What it is at, or waits for."""
+    attempt: int
+    retry_at: int | None
+    failures: int
+    """Failed attempts, over all runs."""
+    error_type: str | None
+    entered_at: int
+    status_at: int
+    submitted_by: str | None
+    reviewed_by: str | None
+    reviewed_at: int | None
+    digest: bytes
+    via: str | None = None
+    """The moves that led to its status when it was put there; JSON, for the trigger that records them."""
+    # not stored
+    was_status: int = courses.NOWHERE
+    was_seen: tuple[int, int, bytes, int | None] = (0, 0, b"", None)
+    """Its version, run, steps and when it was reviewed, as the database has them."""
+    was_open: bool = False
+    was_retrying: bool = False
+    stands: dict[str, Stand] | None = None
+    was: dict[str, str | int] | None = None
+    """How the steps stood when the transaction began; None if none of them has moved."""
+    made: list[dict[str, Any]] = []
+    """The moves of this transaction."""
+    begins_at: int | None = None
+    """The status that a new run begins at."""
+    over_budget: budgets.Exhausted | None = None
+    """The budget of its run, if that is what a step waits for."""
+    by: str | None = None
+    why: str | None = None
+    """Who has moved it in this transaction, and why."""
+    told: str | None = None
+    """Why, where nothing that people wrote may be in its history: events may be read by fewer."""
+
+    def note(self) -> None:
+        """From here on, what changes is a change."""
+        self.was_status = self.status
+        self.was_seen = (self.version, self.run, self.steps, self.reviewed_at)
+        self.was_open, self.was_retrying = self.open, self.retry_at is not None
+        self.was = None
+        self.made = []
+        self.begins_at = self.by = self.why = self.told = self.over_budget = None
+
+    def standing(self) -> dict[str, Stand]:
+        if self.stands is None:
+            self.stands = _stands.decode(self.steps)
+        return self.stands
+
+    def has_ended(self, step: str) -> bool:
+        """Nothing more comes of it in this run, and it was not taken back."""
+        known = self.standing().get(step)
+        return known is not None and (known.state in states.TASK_ENDED or known.state == courses.DEAD)
+
+    def take_back(self, step: str) -> None:
+        """What this step did is taken back."""
+        self.standing()[step] = Stand(courses.UNDONE, self.standing()[step].attempt)
+        self.steps = codec.encode_own(self.standing())
+
+    def ask_for_budget(self) -> None:
+        """Somebody is asked whether it may cost more; and is not asked again before that is decided."""
+        self.standing()[BUDGET] = Stand(states.WAITING)
+        self.steps = codec.encode_own(self.standing())
+
+    def give_up(self, course: courses.Course) -> None:
+        """Nothing more comes of its run, and it waits for nothing."""
+        open_ = (states.PENDING, states.PROCESSING, states.WAITING)
+        self.stands = {name: known for name, known in self.standing().items() if known.state not in open_}
+        self._place(course, {name: known.state for name, known in self.standing().items()})
+
+    def may_lack(self, course: courses.Course, step: str) -> bool:
+        """There is no result of this step, and none is needed to go on after it."""
+        return course.is_optional(step) or self.is_(states.SKIPPED, step)
+
+    def is_(self, state: str, step: str) -> bool:
+        known = self.standing().get(step)
+        return known is not None and known.state == state
+
+    def begin_run(self, job_id: str, begins_at: int) -> None:
+        """A new run: what the steps of the last one did is history."""
+        if self.was is None:
+            self.was = {}
+        self.job_id, self.begins_at = job_id, begins_at
+        self.run += 1
+        self.stands = {}
+
+    def stand(self, step: str, state: str | int, attempt: int, retry_at: int | None = None) -> None:
+        """A step of its run stands otherwise from now on."""
+        standing = self.standing()
+        if self.was is None:
+            self.was = {name: known.state for name, known in standing.items()}
+        if state == states.BLOCKED:
+            standing.pop(step, None)
+        else:
+            standing[step] = Stand(state, attempt, retry_at)
+
+    def fail_attempt(self, step: str, kind: str, retry_at: int | None) -> None:
+        """An attempt has failed, and another follows."""
+        standing = self.standing()
+        standing[step] = Stand(standing[step].state, standing[step].attempt, retry_at)
+        self.failures += 1
+        self.error_type = kind
+        self.why = f"{step}: {kind}"
+
+    def fail(self, step: str, kind: str, *, review: bool, helpless: bool) -> None:
+        """A step has failed for good: because no attempt can help, or because all are used up."""
+        rejected = review and kind == REJECTED_TYPE
+        state = courses.REJECTED if rejected else states.FAILED if helpless else courses.DEAD
+        self.stand(step, state, self.standing()[step].attempt)
+        if not rejected:
+            self.failures += 1
+            self.error_type = kind
+            self.why = f"{step}: {kind}"
+
+    def follow(self, course: courses.Course, now: int, *, given_up: bool = False) -> list[dict[str, Any]]:
+        """Go where the steps have got to; the answer is the moves that were made."""
+        standing = self.standing()
+        how = {name: known.state for name, known in standing.items()}
+        walked = courses.walk(course, how, given_up=given_up)
+        if self.begins_at is not None:
+            wanted = walked[walked.index(self.begins_at) :] if self.begins_at in walked else [self.begins_at]
+            way = wanted[1:] if self.status == self.begins_at else courses.legal_tail(course, self.status, wanted)
+        else:
+            way = courses.path(course, self.status, courses.walk(course, self.was or {}), walked)
+        self._place(course, how)
+        return self.go(course, way, now)
+
+    def go(self, course: courses.Course, way: list[int], now: int) -> list[dict[str, Any]]:
+        """Make these moves, which are legal."""
+        made: list[dict[str, Any]] = []
+        at = self.status
+        for code in way:
+            made.append({"from": at, "to": code, "at": now, **self._about(course, code)})
+            at = code
+        if made:
+            made[-1] |= {name: value for name, value in (("by", self.by), ("why", self.why)) if value is not None}
+            self.status, self.status_at, self.open = at, now, at in course.open
+            self.made = [*self.made, *made]
+            self.via = codec.encode_own(self.made).decode()
+        return made
+
+    def _place(self, course: courses.Course, how: Mapping[str, str | int]) -> None:
+        standing = self.standing()
+        self.steps = codec.encode_own(standing)
+        at = next((stop.name for stop in course.stops if stop.kind != "status" and not _is_past(stop, how)), None)
+        self.step = at
+        self.attempt = standing[at].attempt if at in standing else 0
+        self.retry_at = min((s.retry_at for s in standing.values() if s.retry_at is not None), default=None)
+
+    def _about(self, course: courses.Course, code: int) -> dict[str, Any]:
+        step = next((stop.name for stop in course.stops if stop.kind != "status" and code in stop.codes), None)
+        known = self.standing().get(step or self.step or "")
+        about: dict[str, Any] = {}
+        if step is not None:
+            about["step"] = step
+        if known is not None and known.attempt:
+            about["attempt"] = known.attempt
+        return about
+
+
+def _is_past(stop: courses.Stop, how: Mapping[str, str | int]) -> bool:
+    return stop.name in how and courses.is_done(stop, how[stop.name])
+
+
+def read(row: tuple[Any, ...]) -> Item:
+    item = Item(*row)
+    item.note()
+    return item

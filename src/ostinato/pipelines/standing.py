@@ -1,0 +1,34 @@
+"""How an item stands, in one sentence."""
+
+from __future__ import annotations
+
+from ostinato.core import courses, items, moments, states
+
+
+def sentence(course: courses.Course, item: items.Item) -> str:
+    name = course.names.get(item.status, str(item.status))
+    if item.retry_at is not None:
+        why = f": {item.step} failed with {item.error_type}" if item.step and item.error_type else ""
+        return f"Retry scheduled for {moments.text(item.retry_at)}{why}"
+    if not item.open:
+        return _over(course, item, name)
+    if item.run == 0:
+        return "Held back: nothing is done with it until it is processed"
+    if item.is_(states.WAITING, items.BUDGET):
+        return "Waits for people to decide whether it may cost more"
+    known = item.standing().get(item.step or "")
+    if item.step is None or known is None:
+        return f"Rests at {name}: begin it again to go on"
+    if item.step in course.reviews:
+        return f"Waits for people to decide in {item.step}"
+    if known.state == states.PROCESSING:
+        return f"At work on {item.step}, attempt {known.attempt}"
+    return f"Waits for a worker to run {item.step}" if known.state == states.PENDING else f"Waits in {item.step}"
+
+
+def _over(course: courses.Course, item: items.Item, name: str) -> str:
+    if item.status == course.dead:
+        return f"Dead letter: all attempts of {item.step} failed, the last with {item.error_type}"
+    if item.status == course.failed and item.step is not None and item.error_type is not None:
+        return f"Failed in {item.step}: {item.error_type}"
+    return f"Over: {name}"

@@ -1,0 +1,157 @@
+"""How a pipeline does: what is where, what fails, what takes long, what is stuck. From counters and indexes only."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ostinato.core import courses, histogram, item_filters, items, moments, tallies
+from ostinato.engine import engine
+from ostinato.pipelines import standing
+
+DAY_HOURS = 24
+STUCK_SECONDS = 3600.0
+MOST_STUCK = 50
+
+
+class StatusCount(msgspec.Struct, frozen=True, rename="camel"):
+    code: int
+    name: str
+    phase: str | None
+    items: int
+
+
+class StepHealth(msgspec.Struct, frozen=True, rename="camel"):
+    """Attempts at a step in the last 24 hours. Times are of those that were completed, and the 95th percentile is
+    right to within a quarter."""
+
+    step: str
+    completed: int
+    failed: int
+    failure_rate: float | None
+    average_seconds: float | None
+    p95_seconds: float | None
+
+
+class StuckItem(msgspec.Struct, frozen=True, rename="camel"):
+    item_id: str
+    status: str
+    since: datetime.datetime
+    why: str
+
+
+class Hour(msgspec.Struct, frozen=True, rename="camel"):
+    """How many items were over in one hour."""
+
+    begins_at: datetime.datetime
+    items: int
+
+
+class Health(msgspec.Struct, frozen=True, rename="camel"):
+    pipeline: str
+    version: int
+    items: int
+    """That are not over yet."""
+    statuses: list[StatusCount]
+    steps: list[StepHealth]
+    stuck: list[StuckItem]
+    """In their status for longer than an hour though they are not over, longest first, as many as are shown."""
+    retrying: int
+    next_retry_at: datetime.datetime | None
+    throughput: list[Hour]
+    reviews_waiting: int
+    oldest_review_at: datetime.datetime | None
+
+
+async def of_pipeline(running: engine.Engine, course: courses.Course, *, stuck_seconds: float) -> Health:
+    store, tenant, name = running.store, running.tenant, course.pipeline.name
+    now = store.db.now()
+    hour = tallies.STEPS.bucket(now)
+    prefix, since = f"{name}/", hour - DAY_HOURS + 1
+    counted = await store.sum_tallies_by_key(tenant, tallies.ITEMS, prefix=prefix)
+    retrying = await store.sum_tallies_by_key(tenant, tallies.ITEMS_RETRYING, prefix=name)
+    attempts = await store.sum_tallies_by_key(tenant, tallies.STEPS, prefix=prefix, since=since)
+    times = await store.sum_tallies_by_key(tenant, tallies.STEP_TIMES, prefix=prefix, since=since)
+    ended = await store.sum_tallies_by_bucket(tenant, tallies.ITEMS_ENDED, prefix=prefix, since=since)
+    stuck = await store.items(
+        tenant, item_filters.ItemFilter(name, stuck_since=now - int(stuck_seconds * 1e6)), most=MOST_STUCK
+    )
+    due = await store.items(tenant, item_filters.ItemFilter(name, retrying=True), most=1)
+    in_status = {int(key.removeprefix(prefix)): count for key, (count, _) in counted.items()}
+    former = await _former(running, course, {code for code, count in in_status.items() if count} - {*course.names})
+    reviews = [*_looked_at(course), *(code for code, older in former.items() if code in _looked_at(older))]
+    oldest = await _oldest(running, name, reviews)
+    return Health(
+        name,
+        course.version,
+        sum(count for code, count in in_status.items() if code in former.get(code, course).open),
+        [
+            StatusCount(status.code, status.name, status.phase, in_status.get(status.code, 0))
+            for status in (*course.pipeline.statuses, *_only_formerly(former))
+        ],
+        [_step(step, prefix, attempts, times) for step in course.steps],
+        [_stuck(course, item) for item in stuck],
+        retrying.get(name, (0, 0))[0],
+        moments.moment(due[0].retry_at) if due and due[0].retry_at is not None else None,
+        [
+            Hour(moments.moment(tallies.ITEMS_ENDED.begins(one)), ended.get(one, (0, 0))[0])
+            for one in range(since, hour + 1)
+        ],
+        sum(in_status.get(code, 0) for code in reviews),
+        None if oldest is None else moments.moment(oldest),
+    )
+
+
+async def _former(running: engine.Engine, course: courses.Course, codes: set[int]) -> dict[int, courses.Course]:
+    """The newest of the versions before this one that has them, for statuses that it has no longer but items do."""
+    found: dict[int, courses.Course] = {}
+    for version in range(course.version - 1, 0, -1):
+        if len(found) == len(codes):
+            break
+        older = await running.store.course(running.tenant, course.pipeline.name, version)
+        found |= {code: older for code in codes - found.keys() if code in older.names}
+    return found
+
+
+def _only_formerly(former: Mapping[int, courses.Course]) -> list[courses.Status]:
+    return [one for code in sorted(former) for one in former[code].pipeline.statuses if one.code == code]
+
+
+def _looked_at(course: courses.Course) -> list[int]:
+    return [code for stop in course.stops if stop.kind == "review" for code in (*stop.codes, *stop.looking)]
+
+
+async def _oldest(running: engine.Engine, pipeline: str, codes: Sequence[int]) -> int | None:
+    found: list[int] = []
+    for code in codes:
+        wanted = item_filters.ItemFilter(pipeline, status=code)
+        found += [item.status_at for item in await running.store.items(running.tenant, wanted, most=1)]
+    return min(found, default=None)
+
+
+def _step(
+    step: str, prefix: str, attempts: Mapping[str, tuple[int, int]], times: Mapping[str, tuple[int, int]]
+) -> StepHealth:
+    completed, took = attempts.get(f"{prefix}{step}/completed", (0, 0))
+    failed = sum(attempts.get(f"{prefix}{step}/{how}", (0, 0))[0] for how in ("failed", "lost"))
+    of_step = f"{prefix}{step}/"
+    bins = {int(key.removeprefix(of_step)): count for key, (count, _) in times.items() if key.startswith(of_step)}
+    return StepHealth(
+        step,
+        completed,
+        failed,
+        failed / (completed + failed) if completed + failed else None,
+        took / completed / 1e6 if completed else None,
+        histogram.quantile(bins, 0.95),
+    )
+
+
+def _stuck(course: courses.Course, item: items.Item) -> StuckItem:
+    return StuckItem(
+        item.item_id,
+        course.names.get(item.status, str(item.status)),
+        moments.moment(item.status_at),
+        standing.sentence(course, item),
+    )

@@ -1,0 +1,363 @@
+"""What callers see of items: how they stand, what has become of their steps, and how they came to where they are."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import datetime
+import itertools
+from typing import Any
+
+import msgspec
+
+from ostinato import errors, views
+from ostinato.core import allowed, codec, courses, documents, events, filters, item_filters, items, moments, rows, usage
+from ostinato.core.commands import following
+from ostinato.pipelines import run, standing
+from ostinato.reactions import shelved
+from ostinato.reactions.shelved import check_item_id
+from ostinato.store import items as stored
+
+MOST_RUNS = 20
+"""The newest runs of an item, which are shown with their attempts."""
+_ATTEMPTS = frozenset({events.TASK_PROCESSING, events.TASK_RELEASED, *events.ATTEMPT_ENDS})
+
+
+class ItemView(msgspec.Struct, frozen=True, rename="camel"):
+    """An item as it stands."""
+
+    item_id: str
+    pipeline: str
+    version: int
+    status: str
+    code: int
+    phase: str | None
+    open: bool
+    """It is not over yet."""
+    held: bool
+    """It was entered, and never run."""
+    sentence: str
+    """How it stands, as in `Retry scheduled for 2026-11-16T17:00:00.000Z`."""
+    step: str | None
+    """What it is at, or waits for."""
+    attempt: int
+    retry_at: datetime.datetime | None
+    failures: int
+    """Failed attempts, over all runs."""
+    error_type: str | None
+    run: int
+    job_id: str | None
+    """Of its newest run."""
+    entered_at: datetime.datetime
+    status_at: datetime.datetime
+    submitted_by: str | None
+    reviewed_by: str | None
+    reviewed_at: datetime.datetime | None
+
+
+class ItemAttempt(msgspec.Struct, frozen=True, rename="camel"):
+    """One try of a step; `key` is how history names it, `{item}:{step}:{attempt}`, in each run from 1 on."""
+
+    key: str
+    run: int
+    attempt: int
+    outcome: str
+    started_at: datetime.datetime
+    ended_at: datetime.datetime | None
+    error: Any
+    worker: str | None
+
+
+class ItemStep(msgspec.Struct, frozen=True, rename="camel"):
+    """A step or a review of an item. `key` is the same for all its attempts, `{item}:{step}`."""
+
+    step: str
+    key: str
+    function: str | None
+    agent: str | None
+    """Who does it; nobody in a review."""
+    state: str
+    """As that of a task; `dead` if all attempts have failed, `rejected` in a review."""
+    optional: bool
+    attempt: int
+    retry_at: datetime.datetime | None
+    attempts: list[ItemAttempt]
+    """Of the newest runs, the oldest first."""
+
+
+class ItemRun(msgspec.Struct, frozen=True, rename="camel"):
+    """One run of an item, which is a job; with `undo` the job that takes back what that run did."""
+
+    run: int
+    job_id: str
+    undo: bool
+    state: str
+    created_at: datetime.datetime
+    finished_at: datetime.datetime | None
+    spent: float
+    """What it has cost so far."""
+
+
+class ItemError(msgspec.Struct, frozen=True, rename="camel"):
+    """The last attempt that failed, and why."""
+
+    step: str
+    run: int
+    attempt: int
+    type: str
+    message: str
+    at: datetime.datetime | None
+
+
+class ItemDetail(ItemView, frozen=True, rename="camel"):
+    """An item with all that there is to tell of it."""
+
+    newest_version: int
+    """Of its pipeline: `migrate` lets the item go on in it."""
+    payload: Any
+    results: dict[str, Any]
+    """What its steps have come to so far, by step."""
+    last_error: ItemError | None
+    steps: list[ItemStep]
+    runs: list[ItemRun]
+    """The newest first."""
+    spent: float
+    """What these runs have cost so far."""
+    places: list[str]
+    """Where it may begin again: steps, reviews and statuses of its course. None while somebody works on it."""
+    by_hand: list[str]
+    """The statuses to which people may move it."""
+
+
+class ItemMove(msgspec.Struct, frozen=True, rename="camel"):
+    """One move of an item. Of one that was made in the database by hand, it is not known when."""
+
+    number: int
+    from_code: int
+    from_status: str | None
+    code: int
+    status: str
+    at: datetime.datetime | None
+    version: int
+    run: int
+    step: str | None
+    attempt: int | None
+    key: str | None
+    """`{item}:{step}:{attempt}`"""
+    moved_by: str | None
+    reason: str | None
+
+
+class Wanted(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Which items of a pipeline: one of these, or all. A status is given by its name or its code."""
+
+    status: str | int | None = None
+    stuck: float | None = None
+    """Not over, and in their status for more than this many seconds."""
+    retrying: bool = False
+    held: bool = False
+
+
+class Looking(shelved.Shelved):
+    """Items, looked at."""
+
+    async def item(self, item_id: str) -> tuple[items.Item, Any]:
+        """An item as it stands, and what is to be done with it."""
+        item, payload = await self._engine.store.item(self._tenant, check_item_id(item_id))
+        return item, codec.decode(payload)
+
+    async def view(self, item_id: str) -> ItemView:
+        item, _ = await self._engine.store.item(self._tenant, check_item_id(item_id))
+        return item_view(await self.course(item.pipeline, item.version), item)
+
+    async def detail(self, item_id: str) -> ItemDetail:
+        """An item with its payload, the results of its steps, its attempts and its runs."""
+        item, payload = await self.item(item_id)
+        course = await self.course(item.pipeline, item.version)
+        found = await self._engine.store.jobs(
+            self._tenant, filters.JobFilter(tag=(run.ITEM, item_id)), most=2 * MOST_RUNS
+        )
+        runs = [one for job in found if (one := _run(job)) is not None]
+        attempts = await self._attempts(item_id, [one for one in runs if not one.undo][:MOST_RUNS])
+        results = await self.results(item)
+        kept = [name for name in results if not item.is_(courses.UNDONE, name)]
+        return ItemDetail(
+            **msgspec.structs.asdict(item_view(course, item)),
+            newest_version=await self._newest_version(item),
+            payload=payload,
+            results={name: results[name] for name in course.steps if name in results},
+            last_error=_last_error(attempts),
+            steps=[_step(course, item, stop, attempts[stop.name]) for stop in course.stops if stop.kind != "status"],
+            runs=runs,
+            spent=usage.money(sum(job.spent for job in found if _run(job) is not None)),
+            places=allowed.places(course, item, kept),
+            by_hand=allowed.moves_by_hand(course, item),
+        )
+
+    async def list(
+        self, wanted: item_filters.ItemFilter, *, cursor: str | None = None, most: int = 50
+    ) -> filters.Page[items.Item]:
+        return await self._engine.store.items(self._tenant, wanted, cursor=cursor, most=most)
+
+    async def views(
+        self, pipeline: str, wanted: Wanted | None = None, *, cursor: str | None = None, most: int = 50
+    ) -> filters.Page[ItemView]:
+        """Items of a pipeline, newest first; those in one status, stuck or retried, longest first."""
+        found = await self.list(await self.filter(pipeline, wanted or Wanted()), cursor=cursor, most=most)
+        shown = [item_view(await self.course(item.pipeline, item.version), item) for item in found]
+        return filters.Page(shown, found.cursor)
+
+    async def filter(self, pipeline: str, wanted: Wanted) -> item_filters.ItemFilter:
+        course = await self.course(pipeline)
+        status = None if wanted.status is None else _code(course, wanted.status)
+        stuck_since = None
+        if wanted.stuck is not None:
+            documents.check_seconds(wanted.stuck, "stuck", 1e9)
+            stuck_since = self._engine.db.now() - int(wanted.stuck * 1e6)
+        return item_filters.ItemFilter(pipeline, status, stuck_since, wanted.retrying, wanted.held)
+
+    async def history(self, item_id: str) -> list[stored.Moved]:
+        """Every move of an item: from where to where, when, by whom, and why."""
+        return await self._engine.store.history(self._tenant, check_item_id(item_id))
+
+    async def moves(self, item_id: str, *, after: int = 0, most: int = 100) -> filters.Page[ItemMove]:
+        """The moves of an item with the names of their statuses, in order; `after` is the number of the last one
+        seen."""
+        item, _ = await self.item(item_id)
+        found = await self._engine.store.history(self._tenant, item_id, after=after, most=filters.check_most(most))
+        shown = [_move(item_id, await self.course(item.pipeline, moved.version), moved) for moved in found]
+        return filters.Page(shown, str(found[-1].number) if len(found) == most else None)
+
+    async def results(self, item: items.Item) -> dict[str, Any]:
+        """What the steps of its newest run came to so far."""
+        return {} if item.job_id is None else await self._engine.store.outputs(self._tenant, item.job_id)
+
+    async def _newest_version(self, item: items.Item) -> int:
+        try:
+            return (await self.shelf.get(item.pipeline)).version
+        except errors.DefinitionNotFound:
+            return item.version  # the pipeline was taken away; what is under way goes on
+
+    async def _attempts(self, item_id: str, runs: list[ItemRun]) -> collections.defaultdict[str, list[ItemAttempt]]:
+        """The tries of each step, the oldest first."""
+        store, tenant = self._engine.store, self._tenant
+        streams = await asyncio.gather(*[store.events(tenant, one.job_id, types=_ATTEMPTS) for one in runs[::-1]])
+        found: collections.defaultdict[str, list[ItemAttempt]] = collections.defaultdict(list)
+        for one, stream in zip(runs[::-1], streams, strict=True):
+            by_task = sorted(stream, key=lambda event: event.task_id or "")
+            for step, told in itertools.groupby(by_task, key=lambda event: event.task_id or ""):
+                found[step] += [_attempt(item_id, step, one.run, view) for view in views.attempts([*told])]
+        return found
+
+
+def item_view(course: courses.Course, item: items.Item) -> ItemView:
+    status = next((one for one in course.pipeline.statuses if one.code == item.status), None)
+    return ItemView(
+        item_id=item.item_id,
+        pipeline=item.pipeline,
+        version=item.version,
+        status=str(item.status) if status is None else status.name,
+        code=item.status,
+        phase=None if status is None else status.phase,
+        open=bool(item.open),
+        held=item.run == 0,
+        sentence=standing.sentence(course, item),
+        step=item.step,
+        attempt=item.attempt,
+        retry_at=views.moment(item.retry_at),
+        failures=item.failures,
+        error_type=item.error_type,
+        run=item.run,
+        job_id=item.job_id,
+        entered_at=moments.moment(item.entered_at),
+        status_at=moments.moment(item.status_at),
+        submitted_by=item.submitted_by,
+        reviewed_by=item.reviewed_by,
+        reviewed_at=views.moment(item.reviewed_at),
+    )
+
+
+def _code(course: courses.Course, given: str | int) -> int:
+    text = str(given)
+    if text.isdecimal() and len(text) <= 9:
+        code = int(text)
+        if code in course.names or isinstance(given, int):
+            return code
+    if text not in course.codes:
+        raise errors.InvalidInput(
+            f"pipeline {course.pipeline.name!r} has no status {documents.short(text)}: "
+            f"{documents.nearest(text, course.codes)}its statuses are {documents.listed(course.codes, 40)}",
+            field="status",
+        )
+    return course.codes[text]
+
+
+def _run(job: rows.Job) -> ItemRun | None:
+    """None for a job in which people are asked whether the item may cost more, and for others that bear its tag:
+    anybody may say so of theirs, but these names are the engine's own."""
+    undo = job.name.startswith(following.JOB)
+    if not undo and not job.name.startswith(courses.JOB):
+        return None
+    tags: dict[str, str] = codec.decode(job.tags)
+    number = int(tags["undo"] if undo else job.job_id.rpartition(":")[2])
+    created, finished = moments.moment(job.created_at), views.moment(job.finished_at)
+    return ItemRun(number, job.job_id, undo, job.state, created, finished, usage.money(job.spent))
+
+
+def _attempt(item_id: str, step: str, number: int, view: views.AttemptView) -> ItemAttempt:
+    return ItemAttempt(
+        f"{item_id}:{step}:{view.attempt}",
+        number,
+        view.attempt,
+        view.outcome,
+        view.started_at,
+        view.ended_at,
+        view.error,
+        view.worker,
+    )
+
+
+def _last_error(attempts: dict[str, list[ItemAttempt]]) -> ItemError | None:
+    failed = [(one.ended_at or one.started_at, step, one) for step, tries in attempts.items() for one in tries]
+    failed = [found for found in failed if found[2].error is not None]
+    if not failed:
+        return None
+    at, step, one = max(failed, key=lambda found: (found[2].run, found[0]))
+    error: dict[str, Any] = one.error
+    return ItemError(step, one.run, one.attempt, str(error.get("type", "")), str(error.get("message", "")), at)
+
+
+def _step(course: courses.Course, item: items.Item, stop: courses.Stop, attempts: list[ItemAttempt]) -> ItemStep:
+    known = item.standing().get(stop.name)
+    step = course.steps.get(stop.name)
+    state = "blocked" if known is None else "completed" if isinstance(known.state, int) else known.state
+    return ItemStep(
+        stop.name,
+        f"{item.item_id}:{stop.name}",
+        None if step is None else step.function,
+        None if step is None else step.agent,
+        state,
+        stop.optional,
+        0 if known is None else known.attempt,
+        None if known is None else views.moment(known.retry_at),
+        attempts,
+    )
+
+
+def _move(item_id: str, course: courses.Course, moved: stored.Moved) -> ItemMove:
+    key = None if moved.step is None or moved.attempt is None else f"{item_id}:{moved.step}:{moved.attempt}"
+    return ItemMove(
+        moved.number,
+        moved.from_code,
+        course.names.get(moved.from_code),
+        moved.to_code,
+        course.names.get(moved.to_code, str(moved.to_code)),
+        views.moment(moved.at),
+        moved.version,
+        moved.run,
+        moved.step,
+        moved.attempt,
+        key,
+        moved.moved_by,
+        moved.reason,
+    )

@@ -1,0 +1,181 @@
+"""Pipelines in use: items are entered, processed, begun again, looked at and moved; the engine does the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+import uuid_utils
+
+from ostinato import errors
+from ostinato.core import codec, commands, courses, documents, filters, item_filters
+from ostinato.core.retry import LONGEST
+from ostinato.pipelines import diagram
+from ostinato.reactions import bulk, health, policies
+from ostinato.reactions.item_actions import Decision, Move, Restart
+from ostinato.reactions.shelved import check_item_id
+
+AT_ONCE = 500
+"""Items that are handed to the engine at the same time."""
+MOST_AT_ONCE = 10_000
+
+
+class NewItem(NamedTuple):
+    """An item that is to be entered. Without an id it gets one."""
+
+    payload: Any
+    item_id: str | None = None
+    hold: bool = False
+
+
+class Pipelines(bulk.Many, policies.Policies):
+    """The pipelines of a tenant: `app.pipelines`."""
+
+    async def legal_moves(self, pipeline: str, version: int | None = None) -> diagram.Moves:
+        return diagram.moves(await self.course(pipeline, version))
+
+    async def health(self, pipeline: str, *, stuck_seconds: float = health.STUCK_SECONDS) -> health.Health:
+        """How a pipeline does: what is where, what fails, what takes long, what is stuck and why."""
+        documents.check_seconds(stuck_seconds, "stuckSeconds", LONGEST)
+        return await health.of_pipeline(self._engine, await self.course(pipeline), stuck_seconds=stuck_seconds)
+
+    # --- items -----------------------------------------------------------------------------------------------
+
+    async def enter(
+        self,
+        pipeline: str,
+        payload: Any = None,
+        *,
+        item_id: str | None = None,
+        hold: bool = False,
+        actor: str | None = None,
+    ) -> commands.Entered:
+        """Enter an item and begin its first run, or with `hold` leave it to be processed later."""
+        return (await self.enter_many(pipeline, [NewItem(payload, item_id, hold)], actor=actor))[0]
+
+    async def enter_many(
+        self, pipeline: str, new: Sequence[NewItem], *, hold: bool = False, actor: str | None = None
+    ) -> list[commands.Entered]:
+        """Enter many items. Each is checked before any is entered, so that a bad one changes nothing."""
+        documents.as_list(list(new), "items", 1, MOST_AT_ONCE)
+        await self._app.note(actor, "items.enter", pipeline, items=len(new))
+        course = await self.course(pipeline)
+        await self._check_functions(course)
+        return await self._execute_all([await self._entering(course, one, hold or one.hold, actor) for one in new])
+
+    async def process(self, pipeline: str, most: int = 100, *, actor: str | None = None) -> list[commands.Entered]:
+        """Begin the first run of items that were held back, those that wait longest first."""
+        await self._app.note(actor, "items.process", pipeline, most=most)
+        course = await self.course(pipeline)
+        wanted = item_filters.ItemFilter(pipeline, held=True)
+        page = await self.list(wanted, most=min(most, filters.MOST))
+        how = Restart(course.names[course.initial])
+        begun = [self._begin_again(item.item_id, how, actor) for item in page]
+        answers = await asyncio.gather(*begun, return_exceptions=True)
+        return [_begun(answer) for answer in answers if not isinstance(answer, errors.NotPossible)]
+
+    # --- what is done with one of them -------------------------------------------------------------------------
+
+    async def restart(
+        self,
+        item_id: str,
+        at: str | None = None,
+        *,
+        only: bool = False,
+        payload: Any = msgspec.UNSET,
+        version: int | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> commands.Entered:
+        """Begin an item again at a step or a status of its course; what was done before that place is kept.
+
+        Without a place it begins at the step that it has got to. With `only`, that step is run and nothing after it.
+        """
+        how = Restart(at, only, payload, version, reason)
+        await self._app.note(actor, "items.restart", check_item_id(item_id), at=at and documents.short_text(at))
+        return await self._begin_again(item_id, how, actor)
+
+    async def enrich(self, item_id: str, at: str | None = None, *, actor: str | None = None) -> commands.Entered:
+        """Go on with an item, or if there is nothing left to do, begin it again where its review would."""
+        await self._app.note(actor, "items.restart", check_item_id(item_id), at=at and documents.short_text(at))
+        item, _ = await self._item(item_id)
+        course = await self.course(item.pipeline, item.version)
+        if at is None and (item.step is None or item.step in course.reviews):
+            at = next((place for review in course.reviews.values() for place in review.again.values()), None)
+        return await self._begin_again(item_id, Restart(at), actor)
+
+    async def decide(
+        self,
+        item_id: str,
+        decision: str,
+        *,
+        actor: str,
+        notes: str | None = None,
+        payload: Any = msgspec.UNSET,
+        called: str | None = None,
+    ) -> commands.Decided:
+        """Decide on an item that waits for its review. What begins it again ends the run that it has."""
+        how = Decision(decision, notes, payload, called)
+        await self._app.note(actor, "items.decide", check_item_id(item_id), decision=documents.short_text(decision))
+        return cast("commands.Decided", await self._decide(item_id, how, actor))
+
+    async def reviewed_by_task(self, job_id: str, task_id: str) -> str | None:
+        """The item whose review this task is."""
+        item_id = await self._engine.store.item_of_job(self._tenant, job_id)
+        if item_id is None:
+            return None
+        item, _ = await self._engine.store.item(self._tenant, item_id)
+        course = await self.course(item.pipeline, item.version)
+        return item_id if task_id in course.reviews else None
+
+    async def move(
+        self,
+        item_id: str,
+        status: str,
+        *,
+        payload: Any = msgspec.UNSET,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> commands.Entered:
+        """Move an item by hand: take it for review, begin to edit it, or as its pipeline allows beside the course."""
+        await self._app.note(actor, "items.move", check_item_id(item_id), status=documents.short_text(status))
+        return await self._move(item_id, Move(status, payload, reason), actor)
+
+    async def roll_back(self, item_id: str, *, actor: str | None = None, reason: str | None = None) -> commands.Entered:
+        """Give an item up: its run ends, and what its steps did is taken back where they say how."""
+        await self._app.note(actor, "items.rollBack", check_item_id(item_id))
+        return await self._roll_back(item_id, reason, actor)
+
+    async def migrate(
+        self, item_id: str, version: int, *, actor: str | None = None, dry_run: bool = False
+    ) -> commands.Entered:
+        """Let an item go on in another version of its pipeline: in its status, or at the step that it has got to."""
+        check_item_id(item_id)
+        if not dry_run:
+            await self._app.note(actor, "items.migrate", item_id, version=version)
+        return await self._migrate(item_id, version, actor, dry_run=dry_run)
+
+    # --- inside ----------------------------------------------------------------------------------------------
+
+    async def _entering(
+        self, course: courses.Course, new: NewItem, hold: bool, actor: str | None
+    ) -> commands.EnterItem:
+        item_id = str(uuid_utils.uuid7()) if new.item_id is None else check_item_id(new.item_id)
+        payload = self._encoded(new.payload) or codec.encode(None)
+        submit = None if hold else await self._submission(course, item_id, 1, payload, actor)
+        return commands.EnterItem(item_id, course.pipeline.name, course.version, payload, submit, actor)
+
+    async def _execute_all(self, batch: Sequence[commands.Command]) -> list[Any]:
+        answers: list[Any] = []
+        for start in range(0, len(batch), AT_ONCE):
+            part = [self._engine.execute(command) for command in batch[start : start + AT_ONCE]]
+            answers += await asyncio.gather(*part)
+        return answers
+
+
+def _begun(answer: commands.Entered | BaseException) -> commands.Entered:
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer

@@ -1,0 +1,67 @@
+"""How a step of a pipeline is called: with what is known of its item, and what the steps before it came to."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ostinato import context, errors
+from ostinato.core import commands, items, usage
+from ostinato.pipelines import run as runs
+from ostinato.reactions import adapting, definitions, pipelines
+
+
+class Keeping:
+    """What the engine itself does about items: it takes back what steps did, and raises budgets that people raise."""
+
+    def __init__(self, app: definitions.Application) -> None:
+        self._app = app
+        self._pipelines = pipelines.Pipelines(app)
+
+    async def undo(
+        self, ctx: context.Context, item_id: str, version: int, run: int, job_id: str, steps: Sequence[str]
+    ) -> list[str]:
+        """Enter a task for each step that is to be taken back. Their order is the reverse of that of the course."""
+        store = self._app.engine.store
+        item, payload = await store.item(ctx.tenant, item_id)
+        course = await self._pipelines.course(item.pipeline, version)
+        about = runs.given(course, item_id, run, payload)
+        return await ctx.add_tasks(runs.undo(course, steps, about, await store.outputs(ctx.tenant, job_id)))
+
+    async def raise_budget(self, ctx: context.Context, item_id: str, job_id: str, budget: float) -> str:
+        """Do what was decided about an item that has cost what it may: let it go on, or give it up. Who gives too
+        little, or what is no amount at all, is asked again."""
+        decided = (await ctx.dependency_outputs.load())[commands.APPROVE]
+        running = self._app.engine
+        item, _ = await running.store.item(ctx.tenant, item_id)
+        if item.job_id != job_id or items.BUDGET not in item.standing():
+            return "it went on, or was given up, before this was decided"
+        if decided is None or "error" in decided:
+            await running.execute(commands.RollBack(item_id, reason="nobody wants it to cost more"))
+            return "given up"
+        more = _raised(decided["payload"], budget)
+        await running.execute(commands.SetBudget(job_id, more, actor=", ".join(decided["reviewedBy"])))
+        return f"raised to {usage.shown(more)}"
+
+
+def _raised(payload: Any, budget: float) -> int:
+    """What somebody has raised a budget to; with what makes no sense, it stays what it was."""
+    with contextlib.suppress(errors.InvalidInput, KeyError, TypeError):
+        return usage.micros(payload["raiseTo"], "raiseTo")
+    return usage.micros(budget, "budget")
+
+
+def as_function(name: str, code: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the user's as the engine calls it for a pipeline. It gets those arguments that it has names for:
+    `item`, `item_id`, `results`, `pipeline`, `version`, `run`, and `output` if it takes back what a step did."""
+    return adapting.adapted(name, code, _arguments)
+
+
+async def _arguments(ctx: context.Context, given: dict[str, Any]) -> dict[str, Any]:
+    return runs.read_given(given, await ctx.dependency_outputs.load())
+
+
+def named(keeping: Keeping) -> dict[str, Any]:
+    """By the names of the functions."""
+    return {commands.UNDO: keeping.undo, commands.RAISE: keeping.raise_budget}

@@ -1,0 +1,42 @@
+"""`ostinato approvals`."""
+
+from __future__ import annotations
+
+import getpass
+import re
+
+from tests.acceptance.cli.support import Shell
+
+ME = f"cli:{getpass.getuser()}"
+
+
+def test_people_decide_at_the_command_line(shell: Shell) -> None:
+    asked = {"title": "Publish it?", "allowEdit": True, "approvers": [getpass.getuser()]}
+    document = {
+        "name": "reviews",
+        "tasks": [
+            {"taskId": "ok", "name": "review", "input": {"text": "draft"}, "approval": asked},
+            {"taskId": "no", "name": "review", "approval": {"title": "Delete it?"}},
+            {"taskId": "more", "name": "review", "approval": {"title": "Enough?", "decisions": ["approve", "again"]}},
+        ],
+    }
+    job_id = shell.submit(document)
+    listed = shell.run("approvals", "ls", "--mine", "--job", job_id)
+    assert re.search(rf"^{job_id} +ok +waiting +Publish it\? +0 of 1 +{getpass.getuser()} +\S+", listed, re.M)
+    version = shell.json("approvals", "show", job_id, "ok")["approval"]["version"]
+    assert "look at it again" in shell.run("approvals", "approve", job_id, "ok", "--at-version", "1", code=1)
+    edit = ("--payload", '{"text": "final"}', "--notes", "polished")
+    done = shell.run("approvals", "approve", job_id, "ok", "--at-version", str(version), *edit)
+    assert done == "the approval is approve, task ok is completed\n"
+    shown = shell.run("approvals", "show", job_id, "ok")
+    assert re.search(r"^approval +Publish it\?$", shown, re.M)
+    assert re.search(rf"^{ME} +approve +.* edited +polished$", shown, re.M)
+    assert shell.json("approvals", "decide", job_id, "more", "again")["state"] == "again"
+    assert shell.json("approvals", "reject", job_id, "no", "--notes", "keep it")["taskState"] == "failed"
+    found = shell.json("approvals", "ls", "--state", "any", "--job", job_id)["approvals"]
+    assert {one["taskId"]: (one["state"], one["payload"]) for one in found} == {
+        "ok": ("approve", {"text": "final"}),
+        "no": ("reject", {}),
+        "more": ("again", {}),
+    }
+    shell.run("approvals", "approve", job_id, "none", code=3)

@@ -1,0 +1,82 @@
+"""An item that has cost what it may waits until somebody decides that it may cost more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ostinato import testing
+from tests.pipelines.support import Newsroom, publishing
+from tests.pipelines.test_items import check, status
+
+
+def spending(url: str) -> Newsroom:
+    room = Newsroom(url)
+
+    @room.app.step("summarize-dearly")
+    async def summarize(ctx: Any, item: Any) -> dict[str, Any]:
+        room.calls["summarize"] += 1
+        await ctx.spend(cost=1.25, input_tokens=100)
+        return {"by": "summarize"}
+
+    return room
+
+
+async def paused(kit: testing.Kit) -> None:
+    course = publishing()["course"]
+    course[4] = course[4] | {"function": "summarize-dearly"}
+    await kit.app.pipelines.define(publishing(course=course, budget=1.0))
+    await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a1", actor="olga")
+    await kit.run_until_idle()
+    found = await kit.app.pipelines.view("a1")
+    assert (found.code, found.sentence) == (220, "Waits for people to decide whether it may cost more")
+
+
+async def test_b22_an_item_goes_on_when_its_budget_is_raised(url: str) -> None:
+    room = spending(url)
+    async with testing.open(room.app) as kit:
+        await paused(kit)
+        [asked] = await kit.app.approvals.list()
+        assert asked.title == "May item a1 cost more? 1.25 of 1.00 is spent"
+        assert asked.payload["raiseTo"] == 2.25
+        assert (room.calls["tag"], room.calls["thumbnail"]) == (0, 0)
+        more = asked.payload | {"raiseTo": 5}
+        await kit.app.approvals.decide(asked.job_id, asked.task_id, "approve", actor="rita", payload=more)
+        await kit.run_until_idle()
+        assert (await status(kit), room.calls["tag"]) == (300, 1)
+        assert (await (await kit.app.job("a1:1")).info()).budget == 5
+        found = await kit.app.pipelines.detail("a1")
+        assert ([one.job_id for one in found.runs], found.sentence) == (
+            ["a1:1"],
+            "Waits for people to decide in review",
+        )
+        await check(kit)
+
+
+@pytest.mark.parametrize("decision", ["reject", "by-hand"])
+async def test_an_item_that_may_not_cost_more_is_given_up(url: str, decision: str) -> None:
+    room = spending(url)
+    async with testing.open(room.app) as kit:
+        await paused(kit)
+        [asked] = await kit.app.approvals.list()
+        if decision == "by-hand":  # somebody was quicker, in another way
+            await (await kit.app.job("a1:1")).set_budget(None)
+            await kit.run_until_idle()
+            assert await status(kit) == 300
+        await kit.app.approvals.decide(asked.job_id, asked.task_id, "reject", actor="rita", notes="too dear")
+        await kit.run_until_idle()
+        expected = (500, ["summarize"]) if decision == "reject" else (300, [])
+        assert (await status(kit), room.undone) == expected
+        assert not await kit.app.dead_letters()
+        await check(kit)
+
+
+async def test_b22_what_steps_cost_is_summed_by_step_item_day_and_tenant(url: str) -> None:
+    room = spending(url)
+    async with testing.open(room.app) as kit:
+        await paused(kit)
+        [row] = (await kit.app.usage("step")).rows
+        assert (row.key, row.cost, row.input_tokens) == ("publishing/summarize", 1.25, 100)
+        assert [row.cost for row in (await kit.app.usage("day")).rows] == [1.25]
+        assert (await (await kit.app.job("a1:1")).usage()).cost == 1.25

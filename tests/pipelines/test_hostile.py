@@ -1,0 +1,179 @@
+"""Several hands at one item, and hands that do not mean well."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import apsw
+import asyncpg
+import pytest
+
+from ostinato import errors, testing
+from ostinato.core import commands
+from ostinato.reactions import item_actions
+from tests.pipelines.support import Newsroom, publishing
+from tests.pipelines.test_budgets import paused, spending
+from tests.pipelines.test_items import by_raw_sql, check, enter, status
+
+REFUSED = (apsw.SQLError, apsw.ConstraintError, asyncpg.CheckViolationError)
+
+
+@pytest.mark.parametrize("via", ["[]", "{}", "null", '[{"to":null}]', '[{"to":400},{"to":121}]'])
+async def test_the_database_is_not_fooled_by_what_is_said_to_have_led_to_a_status(url: str, via: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        with pytest.raises(REFUSED, match=r"cannot go from [34]00 to"):
+            await by_raw_sql(url, f"UPDATE item SET status = 121, via = '{via}' WHERE item_id = 'a1'")
+        assert await status(kit) == 300
+        await check(kit)
+
+
+async def test_an_item_stays_in_its_pipeline_and_keeps_its_history(url: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        await kit.app.pipelines.define(publishing(name="other", moves=[{"from": "pending_review", "to": "scoring"}]))
+        with pytest.raises(REFUSED):
+            await by_raw_sql(url, "UPDATE item SET pipeline = 'other' WHERE item_id = 'a1'")
+        with pytest.raises(REFUSED):
+            await by_raw_sql(url, "DELETE FROM status_history WHERE item_id = 'a1'")
+        await check(kit)
+
+
+async def test_moves_that_are_made_at_the_same_time_are_all_in_the_history(url: str) -> None:
+    room = Newsroom(url)
+    moves = [{"from": "published", "to": "updated"}, {"from": "updated", "to": "duplicate"}]
+    async with testing.open(room.app) as kit:
+        await kit.app.pipelines.define(publishing(moves=moves))
+        await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a1")
+        await kit.run_until_idle()
+        await kit.app.pipelines.decide("a1", "approve", actor="rita")
+        both = [commands.MoveItem("a1", "updated", "rita"), commands.MoveItem("a1", "duplicate", "olga")]
+        await kit.app.engine.store.execute(kit.app.tenant, both)
+        history = await kit.app.pipelines.history("a1")
+        assert [(m.from_code, m.to_code, m.moved_by) for m in history[-2:]] == [
+            (400, 410, "rita"),
+            (410, 520, "olga"),
+        ]
+        await check(kit)
+
+
+async def test_a_change_of_an_item_is_not_written_over_another(url: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        steps = 'CAST(\'{"fetch":["completed",9,null]}\' AS ' + ("BLOB)" if url.startswith("sqlite") else "bytea)")
+        change = f"UPDATE item SET reviewed_at = 7, reviewed_by = 'rita', steps = {steps}"
+        moved = await _during(url, change, kit.app.pipelines.move("a1", "pending_review", payload={"title": "B"}))
+        assert moved.status == 300
+        item, payload = await kit.app.pipelines.item("a1")
+        assert (payload, item.reviewed_by, item.standing()["fetch"].attempt) == ({"title": "B"}, "rita", 9)
+
+
+async def _during(url: str, sql: str, act: Coroutine[Any, Any, Any]) -> Any:
+    """What becomes of something that is done while another transaction has changed what it is about."""
+    if url.startswith("sqlite:///"):
+        return await _during_on_sqlite(url, sql, act)
+    connection = await asyncpg.connect(url)
+    try:
+        async with connection.transaction():
+            await connection.execute(sql)
+            doing = asyncio.create_task(act)
+            await asyncio.sleep(0.3)
+        return await doing
+    finally:
+        await connection.close()
+
+
+async def _during_on_sqlite(url: str, sql: str, act: Coroutine[Any, Any, Any]) -> Any:
+    connection = apsw.Connection(url.removeprefix("sqlite:///"))
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(sql)
+        doing = asyncio.create_task(act)
+        await asyncio.sleep(0.1)
+        connection.execute("COMMIT")
+        return await doing
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("more", [{"raiseTo": 0.5}, {"raiseTo": "much"}, None])
+async def test_who_is_asked_for_more_and_gives_too_little_is_asked_again(url: str, more: Any) -> None:
+    room = spending(url)
+    async with testing.open(room.app) as kit:
+        await paused(kit)
+        [asked] = await kit.app.approvals.list()
+        await kit.app.approvals.decide(asked.job_id, asked.task_id, "approve", actor="rita", payload=more)
+        await kit.run_until_idle()
+        [again] = await kit.app.approvals.list()
+        assert again.job_id != asked.job_id
+        await kit.app.approvals.decide(again.job_id, again.task_id, "approve", actor="rita")
+        await kit.run_until_idle()
+        assert await status(kit) == 300
+        await check(kit)
+
+
+async def test_what_may_not_be_edited_is_not_edited_by_who_begins_it_again(url: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        course = publishing()["course"]
+        course[7] = course[7] | {"allowEdit": False}
+        await kit.app.pipelines.define(publishing(course=course))
+        await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a1")
+        await kit.run_until_idle()
+        for decision in ("approve", "re-enrich"):
+            with pytest.raises(errors.InvalidInput, match="does not allow to edit"):
+                await kit.app.pipelines.decide("a1", decision, actor="rita", payload={"title": "B"})
+
+
+async def test_who_was_overtaken_does_not_begin_again_what_was_approved(url: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        await kit.app.pipelines.decide("a1", "approve", actor="rita")
+        late = item_actions.Restart("pending_enrichment", reviewed=True)  # after it was looked whether anybody is asked
+        with pytest.raises(errors.ApprovalDecided, match="400 published: nobody is asked about it any more"):
+            await kit.app.pipelines._begin_again("a1", late, "olga")  # pyright: ignore[reportPrivateUsage]
+        assert await status(kit) == 400
+
+
+async def test_an_item_that_may_not_cost_more_is_given_up_when_what_works_on_it_is_done(url: str) -> None:
+    room = spending(url)
+
+    @room.app.step("tag-dearly")
+    async def tag(ctx: Any) -> None:
+        await ctx.spend(cost=2)
+        raise ConnectionError
+
+    async with testing.open(room.app) as kit:
+        course = publishing()["course"]
+        dear, elsewhere = course[5]["together"]
+        together = [dear | {"function": "tag-dearly"}, elsewhere | {"queue": "elsewhere"}]
+        course[5] = {"together": together}
+        await kit.app.pipelines.define(publishing(course=course, budget=1.0))
+        await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a1")
+        await kit.run_until_idle()
+        await kit.advance(60)
+        [asked] = await kit.app.approvals.list()
+        await kit.app.approvals.decide(asked.job_id, asked.task_id, "reject", actor="rita")
+        for _ in range(5):
+            await kit.advance(60)
+        assert await status(kit) == 220
+        await (await kit.app.job("a1:1")).skip_task("thumbnail", "nobody has time")
+        await kit.advance(600)
+        assert await status(kit) == 500
+        assert not await kit.app.dead_letters()
+        await check(kit)
+
+
+async def test_a_job_that_says_it_is_about_an_item_is_none_of_its_runs(url: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        task = {"taskId": "a", "name": "forget", "delay": 3600}
+        await kit.app.submit({"jobId": "mine", "tasks": [task], "tags": {"item": "a1", "undo": "all of it"}})
+        assert [one.job_id for one in (await kit.app.pipelines.detail("a1")).runs] == ["a1:1"]

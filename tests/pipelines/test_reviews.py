@@ -1,0 +1,142 @@
+"""People in pipelines: several of them, in time or too late, with a text of their own; also inside of a group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ostinato import errors, testing
+from tests.pipelines.support import Newsroom, publishing
+from tests.pipelines.test_items import check, passed, status
+
+
+def reviewed(**asked: Any) -> dict[str, Any]:
+    document = publishing()
+    document["course"][7] |= asked
+    return document
+
+
+async def enter(kit: testing.Kit, document: dict[str, Any]) -> None:
+    await kit.app.pipelines.define(document)
+    await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a1", actor="sam")
+    await kit.run_until_idle()
+
+
+async def test_two_of_three_publish_and_see_what_was_edited(url: str) -> None:
+    """A quorum of 2 of 3 after a parallel group, an edited payload, and nobody who approves their own."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit, reviewed(quorum=2, approvers=["rita", "rolf", "sam"], notSubmitter=True))
+        with pytest.raises(errors.NotAnApprover):
+            await kit.app.pipelines.decide("a1", "approve", actor="sam")
+        with pytest.raises(errors.NotAnApprover):
+            await kit.app.pipelines.decide("a1", "re-enrich", actor="eve")
+        first = await kit.app.pipelines.decide("a1", "approve", actor="rita", payload={"title": "Better news"})
+        assert (first.state, first.approvals, first.quorum) == ("waiting", 1, 2)
+        item, payload = await kit.app.pipelines.item("a1")
+        assert (item.status, item.reviewed_by, payload) == (300, "rita", {"title": "Better news"})
+        again = await kit.app.pipelines.decide("a1", "approve", actor="rita")
+        assert (again.again, await status(kit)) == (True, 300)
+        (asked,) = await kit.app.approvals.list()
+        assert asked.payload == {"title": "Better news"}
+        await kit.app.pipelines.decide("a1", "approve", actor="rolf", notes="fine")
+        await kit.run_until_idle()
+        item, payload = await kit.app.pipelines.item("a1")
+        assert (item.status, item.reviewed_by, payload) == (400, "rolf", {"title": "Better news"})
+        await check(kit)
+
+
+@pytest.mark.parametrize(("then", "code"), [("reject", 540), ("approve", 400), ("fail", 500)])
+async def test_a_review_that_nobody_makes_in_time_ends_as_it_says(url: str, then: str, code: int) -> None:
+    room = Newsroom(url)
+    asked = {"deadline": 86_400, "onDeadline": then, "escalate": {"after": 3600, "to": ["boss"]}, "approvers": ["rita"]}
+    async with testing.open(room.app) as kit:
+        await enter(kit, reviewed(**asked))
+        with pytest.raises(errors.NotAnApprover):
+            await kit.app.pipelines.decide("a1", "approve", actor="boss")
+        await kit.advance(3600)
+        assert await status(kit) == 300
+        await kit.advance(86_400)
+        assert await status(kit) == code
+        assert room.undone == (["tag", "summarize"] if then == "reject" else [])
+        await check(kit)
+
+
+async def test_a_step_of_a_group_asks_a_person_while_the_other_goes_on(url: str) -> None:
+    """An approval inside of a parallel group: the picture is there, the tags wait, and the item stays where it may."""
+    room = Newsroom(url)
+
+    @room.app.step("tag-with-care")
+    async def tag(ctx: Any, item: Any) -> dict[str, Any]:
+        decision = await ctx.approve("Are these tags right?", {"tags": ["news"]}, quorum=2, allow_edit=True)
+        more = await ctx.approve("More of them?", decisions=["approve", "reject", "a-few"])
+        return {"by": "tag", "tags": decision.payload["tags"], "more": more.decision}
+
+    document = publishing()
+    document["course"][5]["together"][0] |= {"function": "tag-with-care"}
+    async with testing.open(room.app) as kit:
+        await enter(kit, document)
+        assert (room.calls["thumbnail"], await status(kit)) == (1, 220)
+        (asked,) = await kit.app.approvals.list()
+        assert (asked.job_id, asked.task_id) == ("a1:1", "tag")
+        await kit.app.approvals.decide("a1:1", "tag", "approve", actor="rita", payload={"tags": ["city"]})
+        await kit.run_until_idle()
+        assert await status(kit) == 220
+        await kit.app.approvals.decide("a1:1", "tag", "approve", actor="rolf")
+        await kit.run_until_idle()
+        await kit.app.approvals.decide("a1:1", "tag", "a-few", actor="rolf")
+        await kit.run_until_idle()
+        assert (await passed(kit))[-8:] == [220, 221, 222, 230, 231, 232, 240, 300]
+        item, payload = await kit.app.pipelines.item("a1")
+        tagged = (await kit.app.pipelines.results(item))["tag"]
+        assert (tagged["tags"], tagged["more"]) == (["city"], "a-few")
+        assert (payload, item.reviewed_by) == ({"title": "News"}, None)  # it was not about the item
+        await check(kit)
+
+
+async def test_a_group_is_rejected_by_the_person_in_it(url: str) -> None:
+    """Then the step has failed for good, and so has its item."""
+    room = Newsroom(url)
+
+    @room.app.step("tag-with-care")
+    async def tag(ctx: Any) -> None:
+        await ctx.approve("Are these tags right?", {}, deadline=60, on_deadline="reject")
+
+    document = publishing()
+    document["course"][5]["together"][0] |= {"function": "tag-with-care"}
+    async with testing.open(room.app) as kit:
+        await enter(kit, document)
+        await kit.advance(60)
+        item, _ = await kit.app.pipelines.item("a1")
+        assert (item.status, item.step, item.error_type) == (500, "tag", "Rejected")
+        await kit.app.pipelines.restart("a1", "tag")
+        await kit.run_until_idle()
+        assert (await status(kit), len(await kit.app.approvals.list()), room.calls["thumbnail"]) == (220, 1, 1)
+        await check(kit)
+
+
+async def test_an_approval_is_for_what_was_approved(url: str) -> None:
+    """Whoever may begin items again cannot publish something else with an old approval."""
+    room = Newsroom(url)
+    room.app.step("publish")(lambda item: {"by": item["title"]})
+    course = publishing()["course"]
+    names = {110: "to_publish", 111: "publishing", 112: "was_published"}
+    statuses = [*publishing()["statuses"], *({"code": 340 + code, "name": name} for code, name in names.items())]
+    last = {"step": "publish", "function": "publish", "statuses": list(names.values())}
+    async with testing.open(room.app) as kit:
+        pipelines = kit.app.pipelines
+        await pipelines.define(publishing(statuses=statuses, course=[*course[:-1], last, course[-1]]))
+        await pipelines.enter("publishing", {"title": "News"}, item_id="a1")
+        await kit.run_until_idle()
+        await pipelines.decide("a1", "approve", actor="rita", payload={"title": "Better"})
+        await kit.run_until_idle()
+        item, _ = await pipelines.item("a1")
+        assert (item.status, (await pipelines.results(item))["publish"]) == (400, {"by": "Better"})
+        await pipelines.restart("a1", "publish")
+        await kit.run_until_idle()
+        with pytest.raises(errors.NotPossible, match="is not what was approved in 'review' any more"):
+            await pipelines.restart("a1", "publish", payload={"title": "Lies"})
+        await pipelines.move("a1", "updated", payload={"title": "Lies"})
+        with pytest.raises(errors.NotPossible, match="is not what was approved in 'review' any more"):
+            await pipelines.restart("a1", "publish")

@@ -1,0 +1,208 @@
+"""What people do on the pages, in a real browser against a real server, on both databases."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.engine.support import task
+from tests.ui.support import Site
+
+
+def test_a_job_is_watched_while_it_runs(site: Site, page: Page) -> None:
+    job_id = site.submit(
+        task("fetch", "stepped"), task("ask", "approve", "fetch", input={"order": "A18"}), task("book", "echo", "ask")
+    )
+    page.goto(f"{site.address}/ui/jobs/{job_id}")
+    graph = page.get_by_label("Graph of the job")
+    expect(graph.get_by_title("ask: waiting")).to_be_visible()
+    expect(graph.get_by_title("book: blocked")).to_be_visible()
+    expect(page.get_by_label("What to look at")).to_contain_text("It awaits the signal 'approval'")
+    graph.get_by_title("ask: waiting").click()
+    panel = page.get_by_label("Task ask", exact=True).and_(page.locator("aside"))
+    expect(panel).to_contain_text("A18")
+    panel.get_by_role("button", name="Send the signal…").click()
+    page.get_by_label("Payload").fill('{"by": "Ada"}')
+    page.get_by_role("dialog").get_by_role("button", name="Send").click()
+    expect(graph.get_by_title("book: completed")).to_be_visible()
+    expect(panel).to_contain_text('"by": "Ada"')
+    expect(page.get_by_role("heading", level=1)).to_contain_text("completed")
+    graph.get_by_title("fetch: completed").click()
+    steps = page.locator("aside").get_by_role("button", name=re.compile("^clean"))
+    steps.click()
+    expect(page.locator("aside")).to_contain_text("clean is done")
+
+
+def test_a_job_as_it_was_and_what_happened(site: Site, page: Page) -> None:
+    job_id = site.submit(task("a"), task("b", "echo", "a"))
+    site.ended(job_id)
+    page.goto(f"{site.address}/ui/jobs/{job_id}?at=1")
+    graph = page.get_by_label("Graph of the job")
+    expect(graph.get_by_title("a: blocked")).to_be_visible()
+    page.get_by_role("button", name="Now").click()
+    expect(graph.get_by_title("b: completed")).to_be_visible()
+    page.get_by_label("Critical path").check(force=True)
+    expect(graph.locator(".edge-critical")).to_have_count(1)
+    page.get_by_role("tab", name="Events").click()
+    expect(page.get_by_role("group", name="Events")).to_contain_text("Job Created")
+    page.get_by_label("Only events of this type or task").fill("job comp")
+    page.get_by_role("button", name=re.compile("Job Completed")).click()
+    expect(page.locator("pre")).to_contain_text("taskStatuses")
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.get_by_role("img", name=re.compile("Attempt 1: completed"))).to_have_count(2)
+    page.get_by_role("tab", name="Tasks").click()
+    expect(page.get_by_role("group", name="Tasks").get_by_role("button")).to_have_count(2)
+
+
+def test_a_failed_job_is_compared_cured_and_resumed(site: Site, page: Page) -> None:
+    site.cured = True
+    good = site.submit(task("pay", "fragile", input={"order": "A1"}), task("ship", "echo", "pay"), name="order")
+    site.ended(good)
+    site.cured = False
+    bad = site.submit(task("pay", "fragile", input={"order": "A2"}), task("ship", "echo", "pay"), name="order")
+    site.ended(bad)
+    page.goto(f"{site.address}/ui/jobs/{bad}?tab=compare&other={good}")
+    expect(page.get_by_text("2 of 2 tasks differ")).to_be_visible()
+    expect(page.get_by_label("What to look at")).to_contain_text("TerminalError: the card for order A2 has expired")
+    site.cured = True
+    page.get_by_role("button", name="Resume").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Run again (1)")
+    expect(dialog).to_contain_text("Run after them (1)")
+    dialog.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("completed")
+    expect(page.get_by_text("1 of 2 tasks differ")).to_be_visible()
+
+
+def test_a_task_is_retried_with_another_input_or_skipped(site: Site, page: Page) -> None:
+    site.cured = False
+    job_id = site.submit(task("pay", "fragile", input={"order": "A3"}), task("ship", "echo", "pay"))
+    site.ended(job_id)
+    page.goto(f"{site.address}/ui/jobs/{job_id}?task=pay")
+    panel = page.locator("aside")
+    panel.get_by_role("button", name="Retry").click()
+    page.get_by_role("dialog").get_by_label("Input").fill('{"order": "A4"}')
+    page.get_by_role("button", name="Run again").click()
+    expect(panel).to_contain_text("order A4 has expired")
+    panel.get_by_role("button", name="Skip").click()
+    page.get_by_label("Reason, for the history").fill("paid in cash")
+    page.get_by_role("dialog").get_by_role("button", name="Skip").click()
+    expect(page.get_by_label("Graph of the job").get_by_title("ship: completed")).to_be_visible()
+
+
+def test_the_history_is_filtered_paged_and_acted_upon(site: Site, page: Page) -> None:
+    site.cured = False
+    running = [site.submit(task("a", "nobody-has-this"), name="night", tags={"shop": "north"}) for _ in range(2)]
+    failed = site.submit(task("pay", "fragile"), name="day", correlationId="c-17")
+    site.ended(failed)
+    page.goto(f"{site.address}/ui/executions")
+    rows = page.get_by_role("row")
+    page.get_by_label("Agent or job name").fill("night")
+    page.get_by_label("Agent or job name").press("Enter")
+    expect(rows).to_have_count(3)
+    expect(page).to_have_url(re.compile("agent=night"))
+    page.get_by_label(f"Choose {running[0]}").check()
+    page.get_by_role("button", name="Cancel…").click()
+    page.get_by_role("button", name="Cancel 1 of 1").click()
+    expect(rows.filter(has_text="cancelled")).to_have_count(1)
+    page.goto(f"{site.address}/ui/executions?correlation=c-17")
+    expect(rows.filter(has_text="failed")).to_have_count(1)
+    page.get_by_role("link", name=failed).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("day")
+    page.goto(f'{site.address}/ui/executions?agent=night&status=["RUNNING"]&from=2026-01-01T00:00:00Z&tag=shop%3Dnorth')
+    expect(rows).to_have_count(2)
+    page.goto(f"{site.address}/ui/executions?agent=night&until=2026-01-01T00:00:00Z")
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+    submitted = site.submit(task("a"), name="appears-by-itself")
+    page.goto(f"{site.address}/ui/executions?agent=appears-by-itself")
+    expect(page.get_by_role("link", name=submitted)).to_be_visible()
+    again = site.submit(task("a"), name="appears-by-itself")
+    expect(page.get_by_role("link", name=again)).to_be_visible()
+
+
+def test_a_dead_letter_is_redriven(site: Site, page: Page) -> None:
+    site.cured = False
+    job_id = site.submit(task("pay", "fragile", input={"order": "A9"}), name="order")
+    site.ended(job_id)
+    page.goto(f"{site.address}/ui/dead-letters?job={job_id}")
+    expect(page.get_by_text("the card for order A9 has expired")).to_be_visible()
+    page.get_by_role("button", name="Details").click()
+    expect(page.locator("pre").last).to_contain_text('"order": "A9"')
+    site.cured = True
+    page.get_by_role("button", name="Redrive", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Redrive").click()
+    expect(page.get_by_text("No dead letter matches")).to_be_visible()
+    assert site.ended(job_id) == "completed"
+
+
+def test_the_palette_leads_to_a_job(site: Site, page: Page) -> None:
+    job_id = site.submit(task("a"))
+    page.goto(f"{site.address}/ui/")
+    expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.get_by_role("textbox", name="Search").fill(job_id)
+    page.get_by_role("button", name=f"Job {job_id}").click()
+    expect(page).to_have_url(f"{site.address}/ui/jobs/{job_id}")
+    page.get_by_role("button", name="Use the dark colours").click()
+    assert page.evaluate("document.documentElement.dataset.mantineColorScheme") == "dark"
+    page.get_by_role("button", name="Use the light colours").click()
+    page.get_by_role("button", name="Copy as").click()
+    page.get_by_role("menuitem", name="curl").click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"curl -sS {site.address}/v1/jobs/{job_id}"
+
+
+def test_a_gate_names_those_who_are_missing(site: Site, page: Page) -> None:
+    site.run(site.app.gates.define({"name": "shops-closed", "members": ["north", "south", "west"]}))
+    site.run(site.app.gate("shops-closed").arrive("monday", "north", {"takings": 1200}))
+    page.goto(f"{site.address}/ui/gates")
+    expect(page.get_by_role("row").filter(has_text="1/3")).to_contain_text("monday")
+    page.get_by_role("link", name="monday").click()
+    status = page.get_by_label("Key monday")
+    expect(status.get_by_role("listitem")).to_have_text(["south", "west"])
+    site.run(site.app.gate("shops-closed").arrive("monday", "south"))
+    expect(status.get_by_role("listitem")).to_have_text(["west"])
+    status.get_by_role("button", name="Open without them…").click()
+    page.get_by_label("Reason, for the history").fill("holiday")
+    page.get_by_role("dialog").get_by_role("button", name="Open", exact=True).click()
+    expect(status).to_contain_text("(holiday)")
+    expect(status.get_by_text("open", exact=True)).to_be_visible()
+
+
+def test_a_rule_is_turned_off(site: Site, page: Page) -> None:
+    rule = {"name": "sold", "pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "j", "name": "go"}}]}
+    site.run(site.app.rules.define(rule))
+    page.goto(f"{site.address}/ui/rules?name=sold")
+    page.get_by_role("button", name="Turn off").click()
+    page.get_by_role("dialog").get_by_role("button", name="Turn off").click()
+    expect(page.get_by_role("row").filter(has_text="sold")).to_contain_text("disabled")
+
+
+def test_people_approve_and_reject(site: Site, page: Page) -> None:
+    jobs = {
+        title: site.submit(
+            task("write", input={"text": title}),
+            task("review", "review", "write", input={"text": title}, approval={"title": title, "allowEdit": True}),
+            task("publish", "echo", "review"),
+            name="article",
+        )
+        for title in ("Bridge closed", "Nothing new")
+    }
+    page.goto(f"{site.address}/ui/approvals")
+    inbox = page.get_by_role("list", name="Inbox")
+    expect(inbox.get_by_role("listitem").filter(has_text="Bridge closed")).to_be_visible()
+    detail = page.get_by_label("The approval")
+    inbox.get_by_role("link").filter(has_text="Bridge closed").click()
+    expect(detail.locator("pre").last).to_contain_text('"write"')
+    detail.get_by_label("Edit it before you decide").fill('{"text": "Old bridge closed"}')
+    detail.get_by_label("Notes").fill("fine now")
+    detail.get_by_role("button", name="approve").click()
+    expect(detail).to_contain_text("local: approve (after an edit) – fine now")
+    expect(inbox.get_by_role("listitem").filter(has_text="Bridge closed")).to_have_count(0)
+    assert site.ended(jobs["Bridge closed"]) == "completed"
+    inbox.get_by_role("link").filter(has_text="Nothing new").click()
+    expect(detail.locator("pre").first).to_contain_text("Nothing new")
+    detail.get_by_role("button", name="reject").click()
+    expect(detail).to_contain_text("local: reject")
+    assert site.ended(jobs["Nothing new"]) == "failed"

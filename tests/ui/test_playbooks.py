@@ -1,0 +1,53 @@
+"""Playbooks on the pages: see the agents and the plan, go back to a version, ingest something and find it again."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.ui import support
+from tests.ui.support import Site
+
+
+def test_an_ingest_is_watched_and_found_again(site: Site, page: Page) -> None:
+    support.define_playbook(site)
+    page.goto(f"{site.address}/ui/playbooks")
+    page.get_by_role("link", name="reports").click()
+    agents = page.get_by_label("Agents of the playbook")
+    expect(agents.get_by_title("place: function")).to_be_visible()
+    expect(agents.locator(".react-flow__edge")).to_have_count(1)
+    expect(page.get_by_label("Plan", exact=True)).to_contain_text("place → street")
+    trial = page.get_by_label("Try it")
+    trial.get_by_label("Data").fill('{"text": "Thick smoke in Dyers Lane"}')
+    trial.get_by_role("button", name="Ingest").click()
+    log = page.get_by_role("log")
+    for status in ("loading_agents", "invoking_place", "agent_complete_street", "synthesizing", "complete"):
+        expect(log.get_by_text(status, exact=True).first).to_be_visible()
+    expect(log.locator("pre")).to_contain_text('"street": "Dyers Lane"')
+    expect(page.get_by_role("row").filter(has_text="completed")).to_have_count(1)
+    page.get_by_role("link", name="Results").click()
+    page.get_by_label("What about").fill("smoke")
+    page.get_by_label("What about").press("Enter")
+    article = page.get_by_role("article").filter(has_text="Thick smoke in Dyers Lane")
+    article.get_by_role("button", name="Details").click()
+    expect(article.locator("pre")).to_contain_text("Dyers Lane")
+
+
+def test_versions_are_compared_edited_and_gone_back_to(site: Site, page: Page) -> None:
+    support.define_playbook(site)
+    page.goto(f"{site.address}/ui/playbooks/reports")
+    card = page.get_by_label("Definition of reports")
+    expect(card).to_contain_text("The second of them")
+    card.get_by_role("button", name="Edit…").click()
+    field = page.get_by_role("dialog").get_by_label("Definition")
+    field.fill(field.input_value().replace("The second", "The third"))
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(card).to_contain_text("The third of them")
+    card.get_by_role("button", name="Versions").click()
+    difference = page.locator("pre[aria-label^='From version']")
+    expect(difference.locator(".diff-removed")).to_contain_text("The second of them")
+    expect(difference.locator(".diff-added")).to_contain_text("The third of them")
+    page.get_by_role("button", name=re.compile("Go back to version")).click()
+    page.get_by_role("button", name="Go back", exact=True).click()
+    expect(difference.locator(".diff-added")).to_contain_text("The second of them")

@@ -1,0 +1,137 @@
+/** This run beside another one: only what differs, unless all is wanted. */
+import { Group, Select, Switch, Table, Text } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import { useClient, type CombinedError } from 'urql';
+import { useAsk } from '../api/live';
+import { compareRuns, differs, type TaskDifference } from '../model/diff';
+import type { TaskRow } from '../model/run';
+import { label } from '../model/states';
+import { absolute, duration } from '../model/time';
+import { SAME_NAME, type Job } from '../services/jobs';
+import { readTasks } from '../services/run';
+import { Loading, Nothing, Trouble } from './Answer';
+import { State, useNow } from './bits';
+
+const SHOWN = 500;
+
+export function Compare({
+  job,
+  tasks,
+  other,
+  onOther,
+}: {
+  job: Job;
+  tasks: readonly TaskRow[];
+  other: string | undefined;
+  onOther: (jobId: string | undefined) => void;
+}) {
+  const runs = useAsk(SAME_NAME, { name: job.name });
+  const others = (runs.data?.jobs.nodes ?? []).filter((one) => one.jobId !== job.jobId);
+  const found = useOther(other);
+  const [everything, setEverything] = useState(false);
+  const now = useNow();
+  const known = others.some((one) => one.jobId === other) || other === undefined;
+  return (
+    <div className="scrolls" style={{ padding: 12 }}>
+      <Group align="flex-end" mb="sm">
+        <Select
+          label="Compare with another run"
+          placeholder={others.length ? 'Choose a run' : 'There is no other run of this name'}
+          w={420}
+          searchable
+          clearable
+          data={[
+            ...others.map((one) => ({
+              value: one.jobId,
+              label: `${absolute(Date.parse(one.createdAt))} · ${label(one.state)} · ${one.jobId}`,
+            })),
+            ...(known ? [] : [{ value: other!, label: other! }]),
+          ]}
+          value={other ?? null}
+          onChange={(jobId) => onOther(jobId ?? undefined)}
+        />
+        <Switch
+          label="Also what is the same"
+          checked={everything}
+          onChange={(event) => setEverything(event.currentTarget.checked)}
+        />
+      </Group>
+      {other === undefined ? (
+        <Nothing title="Choose another run">Tasks that differ in state, attempts or time are listed.</Nothing>
+      ) : found.error ? (
+        <Trouble error={found.error} />
+      ) : found.tasks === undefined ? (
+        <Loading />
+      ) : found.tasks === null ? (
+        <Nothing title="There is no such job" />
+      ) : (
+        <Differences all={compareRuns(tasks, found.tasks, now)} everything={everything} />
+      )}
+    </div>
+  );
+}
+
+interface Other {
+  readonly jobId?: string;
+  /** Null if there is no such job. */
+  readonly tasks?: TaskRow[] | null;
+  readonly error?: CombinedError;
+}
+
+function useOther(jobId: string | undefined): Other {
+  const client = useClient();
+  const [found, setFound] = useState<Other>({});
+  useEffect(() => {
+    let left = false;
+    if (jobId === undefined) return undefined;
+    readTasks(client, jobId)
+      .then((tasks) => !left && setFound({ jobId, tasks }))
+      .catch((error: CombinedError) => !left && setFound({ jobId, error }));
+    return () => {
+      left = true;
+    };
+  }, [client, jobId]);
+  return found.jobId === jobId ? found : {};
+}
+
+function Differences({ all, everything }: { all: readonly TaskDifference[]; everything: boolean }) {
+  const shown = everything ? all : all.filter(differs);
+  if (shown.length === 0) return <Nothing title="The runs went the same way" />;
+  return (
+    <>
+      <Text fz="sm" mb="xs">
+        {all.filter(differs).length} of {all.length} tasks differ
+      </Text>
+      <Table>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Task</Table.Th>
+            <Table.Th>This run</Table.Th>
+            <Table.Th>The other</Table.Th>
+            <Table.Th>Attempts</Table.Th>
+            <Table.Th>Time</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {shown.slice(0, SHOWN).map((one) => (
+            <Table.Tr key={one.taskId}>
+              <Table.Td fw={600}>{one.taskId}</Table.Td>
+              <Table.Td>{one.here ? <State state={one.here.state} /> : 'not there'}</Table.Td>
+              <Table.Td>{one.there ? <State state={one.there.state} /> : 'not there'}</Table.Td>
+              <Table.Td fw={one.changes.includes('attempt') ? 600 : undefined}>
+                {one.here?.attempt ?? '–'} / {one.there?.attempt ?? '–'}
+              </Table.Td>
+              <Table.Td fw={one.changes.includes('time') ? 600 : undefined}>
+                {said(one.hereMs)} / {said(one.thereMs)}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </>
+  );
+}
+
+function said(ms: number | null): string {
+  return ms === null ? '–' : duration(ms);
+}

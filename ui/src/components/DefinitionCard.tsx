@@ -1,0 +1,178 @@
+/** A definition as it is kept, its versions, what changed between them, and the way back. */
+import { Button, Group, Modal, Paper, Select, Stack, Text, Title } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useState } from 'react';
+import { useAsk } from '../api/live';
+import { compareText } from '../model/diff';
+import { KINDS, type Definition, type Kind, type Version } from '../services/definitions';
+import { may } from '../services/viewer';
+import { Action, JsonInput, parsed, useAct } from './actions';
+import { Answer, Nothing } from './Answer';
+import { Moment } from './bits';
+import { useViewer } from './Doorway';
+import { Payload } from './Payload';
+
+export function DefinitionCard({
+  kind,
+  name,
+  onChange,
+}: {
+  kind: Kind;
+  name: string;
+  onChange?: () => void;
+}) {
+  const asked = useAsk(KINDS[kind].one, { name });
+  const viewer = useViewer();
+  const [comparing, { open, close }] = useDisclosure();
+  function changed() {
+    asked.again();
+    onChange?.();
+  }
+  return (
+    <Paper component="section" aria-label={`Definition of ${name}`}>
+      <Answer of={asked}>
+        {({ found }) =>
+          found === null ? (
+            <Nothing title={`There is no ${kind} ${name}`} />
+          ) : (
+            <Stack gap="xs">
+              <Group justify="space-between">
+                <div>
+                  <Title order={2}>Definition</Title>
+                  <Text fz="xs" c="dimmed">
+                    version {found.version}, <Moment at={found.createdAt} />
+                    {found.createdBy && ` by ${found.createdBy}`}
+                  </Text>
+                </div>
+                <Group gap="xs">
+                  <Button variant="default" onClick={open}>
+                    Versions
+                  </Button>
+                  {may(viewer, 'config:write') && <Edit kind={kind} found={found} onSaved={changed} />}
+                </Group>
+              </Group>
+              <Payload label="JSON" value={found.definition} />
+              <Modal
+                opened={comparing}
+                onClose={close}
+                title={<Text fw={600}>Versions of {name}</Text>}
+                size="xl"
+              >
+                <Versions kind={kind} found={found} onBack={changed} />
+              </Modal>
+            </Stack>
+          )
+        }
+      </Answer>
+    </Paper>
+  );
+}
+
+function Edit({ kind, found, onSaved }: { kind: Kind; found: Definition; onSaved: () => void }) {
+  const act = useAct();
+  const [text, setText] = useState('');
+  return (
+    <Action
+      label="Edit…"
+      title={`Another version of ${found.name}`}
+      confirm="Save"
+      onOpen={() => setText(JSON.stringify(found.definition, null, 2))}
+      act={async () => {
+        const { value, error } = parsed(text);
+        if (error !== null) throw new Error(error);
+        const { defined } = await act(KINDS[kind].define, {
+          definition: value,
+          expectedVersion: found.version,
+        });
+        onSaved();
+        return `${defined.name} is at version ${defined.version}`;
+      }}
+    >
+      <JsonInput
+        label="Definition"
+        about="It is checked before it is saved, and only saved if nobody else was quicker."
+        value={text}
+        onChange={setText}
+      />
+    </Action>
+  );
+}
+
+function Versions({ kind, found, onBack }: { kind: Kind; found: Definition; onBack: () => void }) {
+  const asked = useAsk(KINDS[kind].versions, { name: found.name }, { tick: found.version });
+  const viewer = useViewer();
+  const act = useAct();
+  const [chosen, setChosen] = useState<number | null>(null);
+  return (
+    <Answer of={asked}>
+      {({ versions }) => {
+        const earlier = (versions ?? []).filter((one) => one.version !== found.version);
+        const before = chosen ?? earlier.find((one) => !one.removed)?.version ?? null;
+        if (earlier.length === 0) return <Nothing title="There is only this version" />;
+        return (
+          <Stack>
+            <Group align="flex-end">
+              <Select
+                label="Compare with version"
+                data={earlier.map((one) => ({
+                  value: String(one.version),
+                  label: said(one),
+                  disabled: one.removed,
+                }))}
+                value={before === null ? null : String(before)}
+                onChange={(version) => setChosen(version === null ? null : Number(version))}
+                allowDeselect={false}
+              />
+              {before !== null && may(viewer, 'config:write') && (
+                <Action
+                  label={`Go back to version ${before}`}
+                  title={`Make version ${before} the newest one`}
+                  confirm="Go back"
+                  act={async () => {
+                    const { defined } = await act(KINDS[kind].rollBack, {
+                      name: found.name,
+                      version: before,
+                    });
+                    setChosen(null);
+                    onBack();
+                    return `Version ${defined.version} is what version ${before} was`;
+                  }}
+                >
+                  <Text fz="sm">What runs goes on with the version that it began with.</Text>
+                </Action>
+              )}
+            </Group>
+            {before !== null && <Difference kind={kind} found={found} version={before} />}
+          </Stack>
+        );
+      }}
+    </Answer>
+  );
+}
+
+function said(one: Version): string {
+  return `${one.version}${one.removed ? ' (removed)' : ''}${one.createdBy ? ` by ${one.createdBy}` : ''}`;
+}
+
+const MARK = { same: ' ', added: '+', removed: '−' };
+
+function Difference({ kind, found, version }: { kind: Kind; found: Definition; version: number }) {
+  const asked = useAsk(KINDS[kind].one, { name: found.name, version });
+  return (
+    <Answer of={asked}>
+      {(data) => (
+        <pre className="payload" aria-label={`From version ${version} to version ${found.version}`}>
+          {compareText(pretty(data.found?.definition), pretty(found.definition)).map((line, index) => (
+            <div key={index} className={`diff-${line.kind}`}>
+              {MARK[line.kind]} {line.text}
+            </div>
+          ))}
+        </pre>
+      )}
+    </Answer>
+  );
+}
+
+function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 2) ?? '';
+}

@@ -1,0 +1,72 @@
+import { Collapse, Text, TextInput } from '@mantine/core';
+import { useMemo, useState } from 'react';
+import type { RunEvent } from '../model/run';
+import { brief } from '../model/payload';
+import { absolute } from '../model/time';
+import { Moment } from './bits';
+import { Payload } from './Payload';
+import { Rows } from './Rows';
+
+/** What happened, in order. One event can be opened to see all of it. */
+export function EventList({ events, complete }: { events: readonly RunEvent[]; complete: boolean }) {
+  const [wanted, setWanted] = useState('');
+  const [opened, setOpened] = useState<number | null>(null);
+  const shown = useMemo(() => {
+    const text = wanted.trim().toLowerCase();
+    return text === ''
+      ? events
+      : events.filter((event) => `${event.type} ${event.taskId ?? ''}`.toLowerCase().includes(text));
+  }, [events, wanted]);
+  const event = opened === null ? undefined : events.find((one) => one.seq === opened);
+  return (
+    <div style={{ display: 'flex', flexDirection: 'column', height: '100%' }}>
+      <div style={{ padding: 8, display: 'flex', gap: 12, alignItems: 'center' }}>
+        <TextInput
+          placeholder="Type or task"
+          aria-label="Only events of this type or task"
+          value={wanted}
+          onChange={(change) => setWanted(change.currentTarget.value)}
+        />
+        <Text fz="sm" c="dimmed" role="status">
+          {shown.length.toLocaleString()} events{complete ? '' : ', reading on…'}
+        </Text>
+      </div>
+      <div style={{ flex: 1, minHeight: 0 }}>
+        <Rows
+          items={shown}
+          height={30}
+          label="Events"
+          keyOf={(one) => one.seq}
+          isChosen={(one) => one.seq === opened}
+          onChoose={(one) => setOpened(one.seq === opened ? null : one.seq)}
+          render={(one) => (
+            <>
+              <Text span fz="xs" c="dimmed" w={54} ta="right" flex="none">
+                {one.seq}
+              </Text>
+              <Text span fz="sm" fw={600} w={170} flex="none" className="clip">
+                {one.type}
+              </Text>
+              <Text span fz="sm" w={170} flex="none" className="clip">
+                {one.taskId}
+              </Text>
+              <Text span fz="xs" className="mono clip" c="dimmed" flex={1}>
+                {brief(one.properties, 160)}
+              </Text>
+              <Text span fz="xs" w={90} flex="none">
+                <Moment at={one.at} />
+              </Text>
+            </>
+          )}
+        />
+      </div>
+      <Collapse expanded={event !== undefined}>
+        {event && (
+          <div style={{ padding: 12, borderTop: '1px solid var(--line)' }}>
+            <Payload label={`${event.type}, ${absolute(Date.parse(event.at))}`} value={event.properties} />
+          </div>
+        )}
+      </Collapse>
+    </div>
+  );
+}

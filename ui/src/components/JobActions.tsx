@@ -1,0 +1,99 @@
+import { Code, List, Stack, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { jobPath } from '../model/commands';
+import { jobActions } from '../model/states';
+import { CANCEL, RESUME, type Job, type ResumePlan } from '../services/jobs';
+import { may } from '../services/viewer';
+import { Action, complain, CopyAs, useAct } from './actions';
+import { Loading } from './Answer';
+import { useViewer } from './Doorway';
+import { RetryIcon, StopIcon } from './icons';
+
+const LISTED = 12;
+
+export function JobActions({ job, again }: { job: Job; again: () => void }) {
+  const act = useAct();
+  const viewer = useViewer();
+  const { jobId } = job;
+  const can = jobActions(job.state, job.failureDetectedAt !== null);
+  const [reason, setReason] = useState('');
+  const [plan, setPlan] = useState<ResumePlan | null>(null);
+  return (
+    <>
+      <CopyAs path={jobPath(jobId)} cli={`ostinato jobs show ${jobId}`} />
+      {may(viewer, 'jobs:write') && can.resume && (
+        <Action
+          label="Resume"
+          icon={<RetryIcon size={14} />}
+          variant="filled"
+          title="Resume the job"
+          onOpen={() => {
+            setPlan(null);
+            act(RESUME, { jobId, dryRun: true })
+              .then((found) => setPlan(found.resume))
+              .catch(complain);
+          }}
+          act={async () => {
+            const { rerun } = (await act(RESUME, { jobId, dryRun: false })).resume;
+            again();
+            return `The job goes on: ${rerun.length} ${rerun.length === 1 ? 'task runs' : 'tasks run'} again`;
+          }}
+        >
+          {plan === null ? <Loading lines={3} /> : <Plan plan={plan} />}
+        </Action>
+      )}
+      {may(viewer, 'jobs:write') && can.cancel && (
+        <Action
+          label="Cancel"
+          icon={<StopIcon size={14} />}
+          title="Cancel the job"
+          confirm="Cancel the job"
+          danger
+          act={async () => {
+            const { cancel } = await act(CANCEL, { jobId, reason: reason || null });
+            again();
+            return cancel === 'cancelled'
+              ? 'The job is cancelled'
+              : `The job had already ended: it is ${cancel}`;
+          }}
+        >
+          <Text fz="sm">Whatever runs is stopped, and nothing else begins. It can be resumed later.</Text>
+          <TextInput
+            label="Reason, for the history"
+            value={reason}
+            onChange={(event) => setReason(event.currentTarget.value)}
+          />
+        </Action>
+      )}
+    </>
+  );
+}
+
+function Plan({ plan }: { plan: ResumePlan }) {
+  return (
+    <Stack gap="xs">
+      <Named title="Run again" names={plan.rerun} />
+      <Named title="Run after them" names={plan.waiting} />
+      <Named title="Not run again, their results are used" names={plan.reused} />
+    </Stack>
+  );
+}
+
+function Named({ title, names }: { title: string; names: readonly string[] }) {
+  if (names.length === 0) return null;
+  return (
+    <div>
+      <Text fz="sm" fw={600}>
+        {title} ({names.length})
+      </Text>
+      <List size="sm" listStyleType="none">
+        {names.slice(0, LISTED).map((name) => (
+          <List.Item key={name}>
+            <Code>{name}</Code>
+          </List.Item>
+        ))}
+        {names.length > LISTED && <List.Item>and {names.length - LISTED} more</List.Item>}
+      </List>
+    </div>
+  );
+}

@@ -1,0 +1,255 @@
+/** The graph of a job with the states of its tasks. A task that moves on draws itself again, and nothing else. */
+import '@xyflow/react/dist/style.css';
+import { Button, Center, Group, Loader, Switch, Text, useComputedColorScheme } from '@mantine/core';
+import {
+  Background,
+  BackgroundVariant,
+  Controls,
+  Handle,
+  MiniMap,
+  Position,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  useStore,
+  type Edge,
+  type Node,
+  type NodeProps,
+} from '@xyflow/react';
+import {
+  createContext,
+  memo,
+  useCallback,
+  useContext,
+  useEffect,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+  type CSSProperties,
+} from 'react';
+import { criticalPath, edgesOf, NODE, shapeOf, type Layout, type LayoutRequest } from '../model/graph';
+import type { Run, TaskRow } from '../model/run';
+import { label } from '../model/states';
+import { Elapsed } from './bits';
+import { boundsOf, Overview, taskAt } from './Overview';
+
+const FEW = 20;
+const MANY = 300;
+/** Further away than this, words are specks: only colours are drawn. */
+const READABLE = 0.45;
+
+const RunContext = createContext<Run | null>(null);
+
+export interface JobGraphProps {
+  readonly run: Run;
+  readonly tasks: readonly TaskRow[];
+  readonly chosen: string | undefined;
+  readonly onChoose: (taskId: string | undefined) => void;
+  readonly label?: string;
+}
+
+export default function JobGraph(props: JobGraphProps) {
+  return (
+    <ReactFlowProvider>
+      <RunContext.Provider value={props.run}>
+        <Drawing {...props} />
+      </RunContext.Provider>
+    </ReactFlowProvider>
+  );
+}
+
+function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job' }: JobGraphProps) {
+  const scheme = useComputedColorScheme('light');
+  const { fitBounds, screenToFlowPosition } = useReactFlow();
+  const [critical, setCritical] = useState(false);
+  const places = useLayout(tasks);
+  const shape = shapeOf(tasks);
+  const { nodes, edges } = useMemo(() => draw(tasks, places), [shape, places]); // oxlint-disable-line react/exhaustive-deps -- states are not drawn here
+  const path = useMemo(() => (critical ? new Set(criticalPath(tasks)) : null), [critical, tasks]);
+  const shown = useMemo(
+    () => (path === null ? edges : edges.map((edge) => marked(edge, path))),
+    [edges, path],
+  );
+  const withChosen = useMemo(
+    () => nodes.map((node) => (node.id === chosen ? { ...node, selected: true } : node)),
+    [nodes, chosen],
+  );
+  const large = tasks.length > MANY;
+  const afar = useStore((store) => store.transform[2] < READABLE) && large;
+  const showAll = useCallback(() => {
+    if (places) void fitBounds(boundsOf(places), { padding: 0.04 });
+  }, [places, fitBounds]);
+  if (places === null) {
+    return (
+      <Center h="100%">
+        <Group>
+          <Loader size="sm" role="status" aria-label="Laying out" />
+          <Text fz="sm">Laying out {tasks.length.toLocaleString()} tasks…</Text>
+        </Group>
+      </Center>
+    );
+  }
+  return (
+    <ReactFlow
+      nodes={afar ? NO_NODES : withChosen}
+      edges={afar ? NO_EDGES : shown}
+      nodeTypes={NODE_TYPES}
+      colorMode={scheme}
+      fitView={!large}
+      fitViewOptions={{ maxZoom: 1, padding: 0.08 }}
+      onInit={large ? showAll : undefined}
+      minZoom={0.02}
+      maxZoom={2}
+      onlyRenderVisibleElements={large}
+      nodesDraggable={false}
+      nodesConnectable={false}
+      edgesFocusable={false}
+      deleteKeyCode={null}
+      onNodeClick={(_, node) => onChoose(node.id)}
+      onPaneClick={({ clientX, clientY }) =>
+        onChoose(afar ? taskAt(places, screenToFlowPosition({ x: clientX, y: clientY })) : undefined)
+      }
+      aria-label={name}
+    >
+      {afar && <Overview run={run} tasks={tasks} places={places} chosen={chosen} path={path} />}
+      <Background variant={BackgroundVariant.Dots} gap={18} size={1} />
+      <Controls showInteractive={false} onFitView={large ? showAll : undefined} />
+      {tasks.length > FEW && !large && (
+        <MiniMap pannable zoomable nodeColor={(node) => `var(--state-${stateIn(tasks, node.id)})`} />
+      )}
+      <Toolbar
+        critical={critical}
+        onCritical={setCritical}
+        place={chosen === undefined ? undefined : places[chosen]}
+      />
+    </ReactFlow>
+  );
+}
+
+const NO_NODES: Node[] = [];
+const NO_EDGES: Edge[] = [];
+
+function marked(edge: Edge, path: ReadonlySet<string>): Edge {
+  return {
+    ...edge,
+    className: path.has(edge.source) && path.has(edge.target) ? 'edge-critical' : 'edge-aside',
+  };
+}
+
+function Toolbar({
+  critical,
+  onCritical,
+  place,
+}: {
+  critical: boolean;
+  onCritical: (on: boolean) => void;
+  place: { x: number; y: number } | undefined;
+}) {
+  const { setCenter } = useReactFlow();
+  return (
+    <Group className="graph-tools" gap="xs">
+      <Switch
+        size="xs"
+        label="Critical path"
+        checked={critical}
+        onChange={(event) => onCritical(event.currentTarget.checked)}
+      />
+      {place && (
+        <Button
+          size="compact-xs"
+          variant="default"
+          onClick={() =>
+            void setCenter(place.x + NODE.width / 2, place.y + NODE.height / 2, { zoom: 1, duration: 200 })
+          }
+        >
+          Show the task
+        </Button>
+      )}
+    </Group>
+  );
+}
+
+function stateIn(tasks: readonly TaskRow[], taskId: string): string {
+  return tasks.find((task) => task.taskId === taskId)?.state ?? 'blocked';
+}
+
+function draw(tasks: readonly TaskRow[], places: Layout['places'] | null): { nodes: Node[]; edges: Edge[] } {
+  if (places === null) return { nodes: [], edges: [] };
+  const nodes = tasks
+    .filter((task) => places[task.taskId] !== undefined)
+    .map((task) => ({
+      id: task.taskId,
+      type: 'task',
+      position: places[task.taskId]!,
+      data: {},
+      width: NODE.width,
+      height: NODE.height,
+      ariaLabel: `Task ${task.taskId}`,
+    }));
+  const edges = edgesOf(tasks).map(({ from, to }) => ({
+    id: `${from}>${to}`,
+    source: from,
+    target: to,
+    focusable: false,
+  }));
+  return { nodes, edges };
+}
+
+function useLayout(tasks: readonly TaskRow[]): Layout['places'] | null {
+  const [places, setPlaces] = useState<Layout['places'] | null>(null);
+  const shape = shapeOf(tasks);
+  useEffect(() => {
+    if (tasks.length === 0) return undefined;
+    const worker = new Worker(new URL('./layout.worker.ts', import.meta.url), { type: 'module' });
+    worker.onmessage = ({ data }: MessageEvent<Layout>) => setPlaces(data.places);
+    worker.postMessage({
+      ids: tasks.map((task) => task.taskId),
+      edges: edgesOf(tasks),
+    } satisfies LayoutRequest);
+    return () => worker.terminate();
+    // oxlint-disable-next-line react/exhaustive-deps -- only the shape decides where things are
+  }, [shape]);
+  return places;
+}
+
+const TaskNode = memo(({ id, selected }: NodeProps) => {
+  const run = useContext(RunContext)!;
+  const task = useSyncExternalStore(
+    (listener) => run.watch(id, listener),
+    () => run.get(id),
+  );
+  const readable = useStore((store) => store.transform[2] >= READABLE);
+  const state = task?.state ?? 'blocked';
+  return (
+    <div
+      className={`task-node${selected ? ' chosen' : ''}`}
+      data-state={state}
+      title={`${id}: ${label(state)}`}
+      style={{ '--state': `var(--state-${state})` } as CSSProperties}
+    >
+      <Handle type="target" position={Position.Left} isConnectable={false} />
+      {readable && task && (
+        <>
+          <div className="task-node-id clip">{id}</div>
+          <div className="task-node-about clip">
+            {label(state)}
+            {task.attempt > 1 && ` · try ${task.attempt}`}
+            {task.startedAt && (
+              <>
+                {' · '}
+                {state === 'processing' || task.finishedAt ? (
+                  <Elapsed from={task.startedAt} to={task.finishedAt} />
+                ) : (
+                  task.name
+                )}
+              </>
+            )}
+          </div>
+        </>
+      )}
+      <Handle type="source" position={Position.Right} isConnectable={false} />
+    </div>
+  );
+});
+
+const NODE_TYPES = { task: TaskNode };

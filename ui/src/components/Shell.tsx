@@ -1,0 +1,181 @@
+/** What is around every page: where one can go, what is wrong just now, who one is. */
+import {
+  ActionIcon,
+  AppShell,
+  Badge,
+  Burger,
+  Group,
+  Kbd,
+  Menu,
+  Text,
+  Tooltip,
+  UnstyledButton,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { spotlight } from '@mantine/spotlight';
+import { Link, Outlet } from '@tanstack/react-router';
+import { useConnection } from '../api/connection';
+import { JOB_EVENTS, useAsk, useTick } from '../api/live';
+import { signOut } from '../api/session';
+import { DEPTH } from '../services/deadLetters';
+import { may } from '../services/viewer';
+import { useViewer } from './Doorway';
+import { MoonIcon, SearchIcon, SunIcon, UserIcon } from './icons';
+import { PAGES } from './pages';
+import { Palette } from './Palette';
+
+const WATCHED = { types: [...JOB_EVENTS, 'Task Failed'] };
+
+export function Shell() {
+  const [opened, { toggle, close }] = useDisclosure();
+  return (
+    <AppShell
+      header={{ height: 48 }}
+      navbar={{ width: 208, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      padding="md"
+    >
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Pages" />
+            <Link to="/" className="tile">
+              <Text fw={700} fz="md">
+                Ostinato
+              </Text>
+            </Link>
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <SearchButton />
+            <Connection />
+            <SchemeButton />
+            <ViewerMenu />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs">
+        <Navigation onGo={close} />
+      </AppShell.Navbar>
+      <AppShell.Main>
+        <Outlet />
+      </AppShell.Main>
+      <Palette />
+    </AppShell>
+  );
+}
+
+function Navigation({ onGo }: { onGo: () => void }) {
+  const viewer = useViewer();
+  const asked = useAsk(DEPTH, {}, { tick: useTick(WATCHED, 2000) });
+  const depth = asked.data?.deadLetterDepth;
+  return (
+    <>
+      {PAGES.filter((page) => may(viewer, page.scope)).map((page) => (
+        <Link
+          key={page.to}
+          to={page.to}
+          className="nav-link"
+          activeProps={{ className: 'active' }}
+          activeOptions={{ exact: page.to === '/', includeSearch: false }}
+          onClick={onGo}
+        >
+          <page.icon />
+          <span style={{ flex: 1 }}>{page.name}</span>
+          {page.to === '/dead-letters' && depth !== undefined && depth.depth > 0 && (
+            <Badge
+              size="sm"
+              variant={depth.alarm ? 'filled' : 'default'}
+              color="red.9"
+              aria-label={`${depth.depth} dead letters`}
+            >
+              {depth.depth.toLocaleString()}
+            </Badge>
+          )}
+        </Link>
+      ))}
+    </>
+  );
+}
+
+function SearchButton() {
+  return (
+    <UnstyledButton onClick={spotlight.open} aria-label="Search and commands" px="xs" py={4}>
+      <Group gap={6} wrap="nowrap">
+        <SearchIcon size={16} />
+        <Text fz="sm" c="dimmed" visibleFrom="sm">
+          Search
+        </Text>
+        <Kbd size="xs" visibleFrom="sm">
+          Ctrl K
+        </Kbd>
+      </Group>
+    </UnstyledButton>
+  );
+}
+
+const SAID = {
+  live: 'Live: changes appear as they happen',
+  connecting: 'Connecting…',
+  offline: 'Offline: trying again',
+};
+const COLOUR = { live: 'completed', connecting: 'waiting', offline: 'failed' };
+
+function Connection() {
+  const state = useConnection();
+  return (
+    <Tooltip label={SAID[state]}>
+      <span
+        className="state-dot"
+        role="status"
+        aria-label={SAID[state]}
+        data-connection={state}
+        style={{ background: `var(--state-${COLOUR[state]})` }}
+      />
+    </Tooltip>
+  );
+}
+
+function SchemeButton() {
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme('light');
+  const other = scheme === 'dark' ? 'light' : 'dark';
+  return (
+    <Tooltip label={`Use the ${other} colours`}>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        onClick={() => setColorScheme(other)}
+        aria-label={`Use the ${other} colours`}
+      >
+        {scheme === 'dark' ? <SunIcon /> : <MoonIcon />}
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+function ViewerMenu() {
+  const viewer = useViewer();
+  return (
+    <Menu position="bottom-end" width={240}>
+      <Menu.Target>
+        <UnstyledButton aria-label="Who you are">
+          <Group gap={6} wrap="nowrap">
+            <UserIcon />
+            <Text fz="sm" visibleFrom="sm">
+              {viewer.tenant}
+            </Text>
+          </Group>
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {viewer.keyId === null ? 'Without a key, at this machine' : `Key ${viewer.name}`}
+          <br />
+          {viewer.scopes.join(', ')}
+        </Menu.Label>
+        {viewer.keyId !== null && <Menu.Item onClick={signOut}>Sign out</Menu.Item>}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,101 @@
+import { Text } from '@mantine/core';
+import { useMemo, type CSSProperties } from 'react';
+import type { RunEvent } from '../model/run';
+import { lanes, marks, span, type Lane } from '../model/timeline';
+import { absolute, duration } from '../model/time';
+import { label } from '../model/states';
+import { Nothing } from './Answer';
+import { useNow } from './bits';
+import { Rows } from './Rows';
+
+const NAMES = 180;
+
+/** Every attempt as a bar over time, one line for each task. */
+export function Timeline({
+  events,
+  chosen,
+  onChoose,
+}: {
+  events: readonly RunEvent[];
+  chosen: string | undefined;
+  onChoose: (taskId: string) => void;
+}) {
+  const now = useNow();
+  const found = useMemo(() => lanes(events), [events]);
+  const whole = span(found, now);
+  const width = whole.end - whole.start;
+  const place = (at: number) => `${(100 * (at - whole.start)) / width}%`;
+  if (found.length === 0) return <Nothing title="Nothing has run yet" />;
+  return (
+    <div style={{ display: 'flex', flexDirection: 'column', height: '100%' }}>
+      <div className="row" style={{ position: 'relative', height: 26, paddingLeft: NAMES + 24 }}>
+        <div className="lane" style={{ height: 18 }}>
+          {marks(whole).map((at) => (
+            <Text
+              key={at}
+              span
+              fz={11}
+              c="dimmed"
+              style={{ position: 'absolute', left: place(whole.start + at) }}
+            >
+              {at === 0 ? '0' : duration(at)}
+            </Text>
+          ))}
+        </div>
+      </div>
+      <div style={{ flex: 1, minHeight: 0 }}>
+        <Rows
+          items={found}
+          height={28}
+          label="Attempts over time"
+          keyOf={(lane) => lane.taskId}
+          isChosen={(lane) => lane.taskId === chosen}
+          onChoose={(lane) => onChoose(lane.taskId)}
+          render={(lane) => <Bars lane={lane} now={now} place={place} width={width} />}
+        />
+      </div>
+    </div>
+  );
+}
+
+function Bars({
+  lane,
+  now,
+  place,
+  width,
+}: {
+  lane: Lane;
+  now: number;
+  place: (at: number) => string;
+  width: number;
+}) {
+  return (
+    <>
+      <span className="clip" style={{ width: NAMES, flex: 'none' }}>
+        {lane.taskId}
+      </span>
+      <span className="lane">
+        {lane.attempts.map((attempt) => {
+          const end = attempt.end ?? now;
+          const said = `Attempt ${attempt.attempt}: ${label(attempt.outcome)} after ${duration(end - attempt.start)}, from ${absolute(attempt.start)}`;
+          return (
+            <span
+              key={attempt.start}
+              className="lane-bar"
+              role="img"
+              aria-label={said}
+              title={said}
+              style={
+                {
+                  left: place(attempt.start),
+                  width: `${(100 * (end - attempt.start)) / width}%`,
+                  '--state': `var(--state-${attempt.outcome})`,
+                } as CSSProperties
+              }
+            />
+          );
+        })}
+      </span>
+    </>
+  );
+}

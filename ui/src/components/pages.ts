@@ -1,0 +1,82 @@
+import {
+  BookIcon,
+  CheckIcon,
+  DashboardIcon,
+  ExecutionsIcon,
+  GateIcon,
+  KeyIcon,
+  LetterIcon,
+  PipelineIcon,
+  ResultsIcon,
+  RuleIcon,
+  WorkerIcon,
+} from './icons';
+
+/** Where one can go, and the scope without which there would be nothing to see. */
+export const PAGES = [
+  {
+    to: '/',
+    name: 'Dashboard',
+    about: 'What is running, what is stuck, what has failed',
+    icon: DashboardIcon,
+    scope: 'jobs:read',
+  },
+  {
+    to: '/executions',
+    name: 'Executions',
+    about: 'Everything that runs or ran',
+    icon: ExecutionsIcon,
+    scope: 'jobs:read',
+  },
+  {
+    to: '/dead-letters',
+    name: 'Dead letters',
+    about: 'Tasks that failed for good',
+    icon: LetterIcon,
+    scope: 'jobs:read',
+  },
+  {
+    to: '/approvals',
+    name: 'Approvals',
+    about: 'What people are asked to decide',
+    icon: CheckIcon,
+    scope: 'jobs:read',
+  },
+  {
+    to: '/playbooks',
+    name: 'Playbooks',
+    about: 'Which agents answer for which domain',
+    icon: BookIcon,
+    scope: 'jobs:read',
+  },
+  {
+    to: '/pipelines',
+    name: 'Pipelines',
+    about: 'Items that move through statuses',
+    icon: PipelineIcon,
+    scope: 'jobs:read',
+  },
+  {
+    to: '/results',
+    name: 'Results',
+    about: 'What jobs have saved, found by words and by likeness',
+    icon: ResultsIcon,
+    scope: 'jobs:read',
+  },
+  {
+    to: '/gates',
+    name: 'Gates',
+    about: 'Who has reported, and who is missing',
+    icon: GateIcon,
+    scope: 'jobs:read',
+  },
+  { to: '/rules', name: 'Rules', about: 'Which events start what', icon: RuleIcon, scope: 'jobs:read' },
+  {
+    to: '/workers',
+    name: 'Workers',
+    about: 'Who runs tasks, and which functions they have',
+    icon: WorkerIcon,
+    scope: 'jobs:read',
+  },
+  { to: '/keys', name: 'Keys', about: 'Who may talk to the server', icon: KeyIcon, scope: 'admin' },
+] as const;

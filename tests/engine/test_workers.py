@@ -3,12 +3,13 @@
 import asyncio
 import collections
 import contextlib
+import contextvars
 import threading
 from typing import Any
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, Retry
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -254,3 +255,66 @@ async def test_a_result_that_is_there_already_is_not_waited_for(url: str) -> Non
             await (await worker.job(made.job_id)).result(support.PATIENCE)
         await asyncio.sleep(0.5)  # all that the worker did in the end was heard of too
         assert await made.result(2) == {"a": {}}
+
+
+trace: contextvars.ContextVar[str] = contextvars.ContextVar("trace", default="nothing")
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["at once", "after a while"])
+async def test_what_an_attempt_sets_is_unknown_to_the_next_ones(url: str, waits: bool) -> None:
+    found: list[str] = []
+    app = support.bare(url, concurrency=2)
+
+    @app.function("note")
+    async def note(ctx: Any) -> None:
+        found.append(trace.get())
+        trace.set(ctx.task_id)
+        if waits:
+            await asyncio.sleep(0)
+
+    outside = trace.set("the program")
+    async with app:
+        trace.reset(outside)
+        await run(app, *[task(f"t{n}", "note") for n in range(60)])
+    assert found == ["the program"] * 60
+
+
+async def test_an_attempt_that_cancels_its_own_task_leaves_the_next_ones_alone(url: str) -> None:
+    app = support.bare(url, concurrency=1)
+
+    @app.function("odd")
+    async def odd(n: int) -> int:
+        current = asyncio.current_task()
+        assert current is not None
+        if n % 3 == 0:
+            current.cancel()
+        elif n % 3 == 1:
+            await asyncio.sleep(0)
+        return n
+
+    async with app:
+        found = await run(app, *[task(f"t{n}", "odd", input={"n": n}) for n in range(30)])
+    assert found == {f"t{n}": n for n in range(30)}
+
+
+async def test_attempts_that_wait_in_between_run_side_by_side_with_those_that_do_not(url: str) -> None:
+    """The slow ones hold the slots that they have, and nothing of the quick ones is lost between two turns."""
+    most = running = 0
+    app = support.bare(url, concurrency=5)
+
+    @app.function("mixed", retry=Retry(max_attempts=2, base_delay=0))
+    async def mixed(ctx: Any, n: int) -> int:
+        nonlocal most, running
+        if n % 7 == 0:
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.002)
+            running -= 1
+        if n % 11 == 0 and ctx.attempt == 1:
+            raise ValueError("not yet")
+        return n
+
+    async with app:
+        found = await run(app, *[task(f"t{n}", "mixed", input={"n": n}) for n in range(300)])
+    assert found == {f"t{n}": n for n in range(300)}
+    assert 1 < most <= 5

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextvars
 import functools
 import random
 import time
 import traceback
-from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Coroutine, Generator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import uuid_utils
 
@@ -26,14 +27,21 @@ TRUST = 250
 """Tasks of a function that may be claimed ahead for each one that was seen to be quick."""
 STALE_SECONDS = 1.0
 """A task that was claimed ahead and has not started after this long is handed back."""
+TURN = 20
+"""How many attempts that wait for nothing are run before others have a turn in the event loop."""
+
+T = TypeVar("T")
+Attempt = Coroutine[Any, Any, committer.Report | None]
 
 
 class _Running:
-    __slots__ = ("context", "handing_back", "lease", "revoked", "started", "task")
+    __slots__ = ("context", "handing_back", "lease", "revoked", "started", "started_at", "task")
 
-    def __init__(self, lease: rows.Lease, task: asyncio.Task[None]) -> None:
+    task: asyncio.Task[None]
+    started_at: float
+
+    def __init__(self, lease: rows.Lease) -> None:
         self.lease = lease
-        self.task = task
         self.revoked = False
         self.handing_back: str | None = None
         self.started = False
@@ -94,6 +102,8 @@ class Worker:
         self._doubtful: dict[str, float] = {}
         """Tokens of claims that may have been recorded, and since when that is not known."""
         self._queues = frozenset(settings.queues)
+        self._variables = contextvars.copy_context()
+        """What every attempt starts with, whatever those before it have set."""
 
     # --- claiming --------------------------------------------------------------------------------------------
 
@@ -227,35 +237,60 @@ class Worker:
     def _fill(self) -> None:
         loop = asyncio.get_running_loop()
         while self._buffer and len(self._running) < self._options.concurrency:
-            place, (_, lease) = self._buffer.popitem(last=False)
-            task = loop.create_task(self._run(place, lease))
-            self._running[place] = _Running(lease, task)
+            place, running = self._take()
+            running.task = loop.create_task(self._run(place, running), context=self._variables.copy())
 
-    async def _run(self, place: str, lease: rows.Lease) -> None:
-        running = self._running[place]
-        running.started = True
-        logs.bind(functools.partial(context.about, self._services.tenant, lease))
-        started = time.perf_counter()
-        try:
-            run = self._attempt if self._tracer is None else functools.partial(self._traced, self._tracer)
-            report = await run(lease, running)
-        finally:
-            del self._running[place]
-            if running.context is not None and running.context.redactor is not None:
-                secrets.enter(None)  # tasks that are started from here have secrets of their own
-        pace = self._paces.get(lease.name)
-        if pace is None:
-            pace = self._paces[lease.name] = _Pace()
-        pace.note(time.perf_counter() - started)
-        self._ended_at = time.monotonic()
-        if report is None:
-            self._settle(lease.token)
-        else:
-            self._committer.post(report)
+    def _take(self) -> tuple[str, _Running]:
+        place, (_, lease) = self._buffer.popitem(last=False)
+        running = self._running[place] = _Running(lease)
+        return place, running
+
+    async def _run(self, place: str, running: _Running) -> None:
+        """Run an attempt. One that ended without having waited for anything has left this asyncio task as it was, and
+        the next ones are run in it too: making a task for each would take as long as to run a quick function."""
+        task = running.task
+        for turn in range(1, TURN + 1):
+            logs.bind(functools.partial(context.about, self._services.tenant, running.lease))
+            variables = contextvars.copy_context()
+            running.started = True
+            running.started_at = time.monotonic()
+            attempt = self._begin(running)
+            at_once = False
+            try:
+                waits_for = attempt.send(None)
+            except StopIteration as ended:
+                report, at_once = ended.value, True
+            else:
+                report = await _Rest(attempt, waits_for)
+            finally:
+                del self._running[place]
+            self._ended(running, report)
+            untouched = at_once and contextvars.copy_context() == variables and not task.cancelling()
+            if not untouched or not self._buffer or turn == TURN:
+                break
+            place, running = self._take()
+            running.task = task
         if self._buffer:
             self._fill()
         elif not self._stopping:
             self._committer.have_room()
+
+    def _begin(self, running: _Running) -> Attempt:
+        if self._tracer is None:
+            return self._attempt(running.lease, running)
+        return self._traced(self._tracer, running.lease, running)
+
+    def _ended(self, running: _Running, report: committer.Report | None) -> None:
+        lease = running.lease
+        pace = self._paces.get(lease.name)
+        if pace is None:
+            pace = self._paces[lease.name] = _Pace()
+        self._ended_at = time.monotonic()
+        pace.note(self._ended_at - running.started_at)
+        if report is None:
+            self._settle(lease.token)
+        else:
+            self._committer.post(report)
 
     async def _traced(self, tracer: Tracer, lease: rows.Lease, running: _Running) -> committer.Report | None:
         with tracing.attempt(tracer, self._services.tenant, lease) as span:
@@ -320,6 +355,27 @@ class Worker:
             delay = policy.delay(lease.attempt - lease.attempt_base, random.random())
         redactor = None if running.context is None else running.context.redactor
         return commands.Fail(lease, _describe(error, redactor), retryable, delay)
+
+
+class _Rest(Awaitable[T]):
+    """What is left of a coroutine that was begun by hand, and waits for something now."""
+
+    def __init__(self, begun: Coroutine[Any, Any, T], waits_for: Any) -> None:
+        self._begun = begun
+        self._waits_for = waits_for
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        waits_for = self._waits_for
+        while True:
+            try:
+                try:
+                    answer = yield waits_for
+                except BaseException as error:
+                    waits_for = self._begun.throw(error)
+                else:
+                    waits_for = self._begun.send(answer)
+            except StopIteration as ended:
+                return ended.value
 
 
 async def _within(seconds: float, call: Awaitable[Any]) -> Any:

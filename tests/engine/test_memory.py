@@ -12,7 +12,7 @@ import pytest
 
 from ostinato import Ostinato, audit, errors
 from ostinato.core import commands, graph, ledger, needs, rows
-from ostinato.store import database, memory, sqlite
+from ostinato.store import database, memory, sqlite, store
 from tests.engine import support
 from tests.engine.support import task
 
@@ -121,6 +121,59 @@ async def test_a_job_with_the_id_of_one_that_was_pruned_is_another_job(url: str)
         await sound(app)
 
 
+POLICIES = {"echo": rows.FunctionPolicy(1, None)}
+
+
+def a_claim(token: str, slots: int) -> commands.Claim:
+    return commands.Claim("worker", token, POLICIES, frozenset({"default"}), slots=slots)
+
+
+async def begin(app: Ostinato, *task_ids: str) -> rows.Lease:
+    """Enter a job, and claim the first of its tasks: the others are in the queue, and in memory."""
+    spec = graph.read_job({"tasks": [task(task_id) for task_id in task_ids]})
+    submit = commands.Submit("job", spec, [b"{}"] * len(task_ids), None)
+    return (await app.engine.store.execute("default", [submit], a_claim("1", 1))).leases[0]
+
+
+async def test_what_is_ready_is_claimed_without_being_read_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    enter = store._enter  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(store, "_enter", lambda book, found: (read.extend(found), enter(book, found)))
+    async with support.opened(url, work=False) as app:
+        first = await begin(app, *[f"t{n}" for n in range(6)])
+        done = await app.engine.store.execute("default", [commands.Complete(first, b"1")], a_claim("2", 3))
+        assert [lease.task_id for lease in done.leases] == ["t1", "t2", "t3"]
+        assert done.more_queued
+        assert not read
+        await sound(app)
+
+
+async def test_what_another_process_did_to_ready_tasks_counts(url: str) -> None:
+    async with support.opened(url, work=False) as app, support.opened(url, work=False) as other:
+        first = await begin(app, "t0", "t1", "t2", "t3")
+        theirs = await other.job("job")
+        await theirs.cancel_task("t1")
+        await theirs.add_tasks([task("t4")])
+        done = await app.engine.store.execute("default", [commands.Complete(first, b"1")], a_claim("2", 10))
+        assert [lease.task_id for lease in done.leases] == ["t2", "t3", "t4"]
+        await sound(app)
+
+
+async def test_a_task_that_another_process_queued_again_is_claimed(url: str) -> None:
+    """This process remembers it as running, in a job of which it knows everything else."""
+    async with support.opened(url, work=False) as app, support.opened(url, work=False) as other:
+        mine = await begin(app, "t0", "t1")
+        more = await app.engine.store.execute("default", [], a_claim("2", 1))
+        lost = commands.Expire("job", "t1", "2", rows.Failure("Lost", "gone"))
+        retried = commands.Claim("w", "3", {"echo": rows.FunctionPolicy(9, None)}, frozenset({"default"}), slots=1)
+        assert [lease.task_id for lease in more.leases] == ["t1"]
+        await other.engine.store.execute("default", [lost])
+        await (await other.job("job")).retry_task("t1")
+        done = await app.engine.store.execute("default", [commands.Complete(mine, b"1")], retried)
+        assert [(lease.task_id, lease.attempt) for lease in done.leases] == [("t1", 2)]
+        await sound(app)
+
+
 async def test_the_result_of_a_job_is_not_that_of_one_with_its_id_that_was_pruned(url: str) -> None:
     async with support.opened(url) as app:
         for number in (1, 2):
@@ -202,6 +255,21 @@ def test_the_jobs_used_least_lately_are_forgotten_first() -> None:
         remember(kept, known_job(job_id))
     assert recall(kept, want("one", "t0")).job_ids == ["one"]
     assert recall(kept, want("four", "t0")).job_ids == []
+
+
+def test_what_tasks_were_given_counts_too() -> None:
+    from tests.unit.test_commands import submit
+    from tests.unit.test_commands import task as spec
+
+    kept = memory.Memory(most_tasks=100)
+    book = ledger.Ledger("t", 1)
+    submit(book, *[spec(f"t{n}", input={"text": "x" * 10_000}) for n in range(9)], job_id="modest")
+    remember(kept, book)
+    assert recall(kept, want("modest", "t0")).job_ids == []
+    book = ledger.Ledger("t", 1)
+    submit(book, *[spec(f"t{n}", input={"text": "x" * 10_000}) for n in range(10)], job_id="greedy")
+    remember(kept, book)
+    assert recall(kept, want("greedy", "t0")).job_ids == ["greedy"]
 
 
 def test_an_unknown_task_of_a_known_job_is_read() -> None:

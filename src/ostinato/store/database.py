@@ -24,7 +24,8 @@ class Fetch(NamedTuple):
 class Load(NamedTuple):
     """Read what a transition needs: ready tasks to choose from, jobs, tasks, and the tasks that wait for `ups`.
 
-    The jobs are those named, and those of the candidates; likewise the tasks. The answer is one `Loaded`.
+    The jobs are those named, and those of the candidates; likewise the tasks, but for those of jobs that are `known`: of
+    candidates among them only the keys are read. The answer is one `Loaded`.
     """
 
     tenant: str
@@ -34,6 +35,7 @@ class Load(NamedTuple):
     job_ids: list[str]
     keys: list[tuple[str, str]]
     ups: list[tuple[str, str]]
+    known: list[str]
 
 
 class Loaded(NamedTuple):

@@ -15,9 +15,9 @@ import msgspec
 
 from ostinato.core import items, ledger, needs, rows, states
 
-MOST_TASKS = 20_000
-"""How many tasks are remembered in all; the jobs used least lately are forgotten first."""
-LARGE_JOB = 5_000
+MOST_TASKS = 120_000
+"""How many tasks are remembered in all, or KiB of what they were given; the jobs used least lately are forgotten first."""
+LARGE_JOB = 110_000
 """Of a job with more tasks than this only those that run are remembered."""
 SMALL_JOB = 20
 """The outputs of a job with no more tasks than this are kept, so that its result need not be read when it ends."""
@@ -35,6 +35,10 @@ class Known(msgspec.Struct, gc=False):
     weight: int = 0
     item: items.Item | None = None
     """The item that it is the run of."""
+    whole: bool = False
+    """All of its tasks that have not ended are here: it was entered by this process."""
+    inputs: int = 0
+    """KiB of what its tasks were given."""
 
 
 class Recalled(NamedTuple):
@@ -44,6 +48,24 @@ class Recalled(NamedTuple):
     job_ids: list[str]
     keys: list[rows.TaskKey]
     ups: list[rows.TaskKey]
+
+    @property
+    def whole_jobs(self) -> list[str]:
+        """Jobs of which no task needs to be read."""
+        return [job_id for job_id, known in self.jobs.items() if known.whole]
+
+    def enter_candidates(self, candidates: list[rows.TaskKey], book: ledger.Ledger) -> list[rows.TaskKey]:
+        """Enter what is known of tasks that are ready to be claimed. The answer is which are still to be read."""
+        missing: list[rows.TaskKey] = []
+        for key in candidates:
+            if key not in book.tasks:
+                known = self.jobs.get(key[0])
+                task = None if known is None else known.tasks.get(key)
+                if task is None:
+                    missing.append(key)
+                else:
+                    book.tasks[key] = task
+        return missing
 
 
 class Memory:
@@ -103,12 +125,12 @@ class Memory:
         """Keep how a transaction that has committed left things. The answer is outputs of jobs that have ended."""
         results: dict[str, dict[str, bytes]] = {}
         current: dict[str, Known] = {}
-        born = {job.job_id for job in book.new_jobs if job.total <= SMALL_JOB}
+        born = {job.job_id for job in book.new_jobs}
         for job_id in book.events:
             job = book.jobs[job_id]
             known = recalled.jobs.pop(job_id, None) or self._take(tenant, job_id)
             if known is None or (known.job is not job and not _same(known.job, job)):
-                known = Known(job, {}, {} if job_id in born else None)
+                known = _new(job) if job_id in born else Known(job, {})
             known.job = job
             job.note()
             known.item = book.items.get(job_id)
@@ -140,6 +162,7 @@ class Memory:
             if state == states.PROCESSING or (state not in states.TASK_ENDED and known.job.total <= LARGE_JOB):
                 if not task.was:  # it is new, and so is everything that waits for it
                     task.dependants = dependants.get(key, ())
+                    known.inputs += len(task.input) >> 10
                 task.was = state
                 task.was_ready_at = task.ready_at
                 known.tasks[key] = task
@@ -173,11 +196,15 @@ class Memory:
         if self._distrust or known.job.max_parallel is not None:
             return  # whose turn is next in such a job, only the database knows
         self._jobs[(tenant, job_id)] = known
-        known.weight = len(known.tasks) + 1
+        known.weight = len(known.tasks) + known.inputs + 1
         self._size += known.weight
         while self._size > self._most:
             _, forgotten = self._jobs.popitem(last=False)
             self._size -= forgotten.weight
+
+
+def _new(job: rows.Job) -> Known:
+    return Known(job, {}, {} if job.total <= SMALL_JOB else None, whole=job.total <= LARGE_JOB)
 
 
 def _same(known: rows.Job, job: rows.Job) -> bool:

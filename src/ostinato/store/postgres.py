@@ -379,6 +379,9 @@ class PostgresDatabase:
             if job is not None:
                 jobs.append(tuple(job)[1:])
                 continue
+            if task is None:
+                candidates.append((rank, ready_at, (ups[0], ups[1])))
+                continue
             row = tuple(task)[1:]
             tasks.append((*row, row[_STATE], row[_READY_AT]))
             if ups is not None:
@@ -398,7 +401,8 @@ class PostgresDatabase:
             found = await self._fetch(connection, "load_candidates", wanted._asdict())
             candidates = [(row[0], row[1]) for row in found]
             job_ids |= {key[0] for key in candidates}
-            keys = [*keys, *candidates]
+            known = frozenset(wanted.known)
+            keys = [*keys, *[key for key in candidates if key[0] not in known]]
         jobs: list[database.Row] = []
         edges: list[database.Row] = []
         if job_ids:

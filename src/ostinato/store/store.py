@@ -168,7 +168,8 @@ class Store(
         recalled = self._memory.recall(tenant, wanted, book, trust=trust)
         candidates = yield from _load(tenant, wanted, recalled, claim, book)
         yield from self.courses.load(tenant, now, wanted, book)
-        if not (yield from _gates_are_the_same(tenant, book)):
+        stale = any(book.tasks[key].state != states.PENDING for key in candidates if key in book.tasks)
+        if (trust and stale) or not (yield from _gates_are_the_same(tenant, book)):
             return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
         with _unhurried():
             answers = [_carry_out(command, book) for command in batch]
@@ -266,11 +267,12 @@ def _load(
     if wanted.items:
         yield from courses.find_items(tenant, wanted, recalled, book)
     candidates: list[rows.TaskKey] = []
-    _, job_ids, keys, ups = recalled
+    job_ids, keys, ups = recalled.job_ids, recalled.keys, recalled.ups
     most = 0 if claim is None else claim.most
     if job_ids or keys or ups or most:
         names, queues = ([], []) if claim is None else ([*claim.functions], [*claim.queues])
-        loaded: database.Loaded = yield database.Load(tenant, queues, names, most, job_ids, keys, ups)
+        known = recalled.whole_jobs if most else []
+        loaded: database.Loaded = yield database.Load(tenant, queues, names, most, job_ids, keys, ups, known)
         for row in loaded.jobs:
             if row[0] not in book.jobs:
                 job = rows.Job(*row)
@@ -280,6 +282,9 @@ def _load(
         for job_id, up, down in loaded.edges:
             book.dependants.setdefault((job_id, up), []).append(down)
         candidates = loaded.candidates
+        missing = recalled.enter_candidates(candidates, book)
+        if missing:
+            _enter(book, (yield fetch("load_tasks", tenant=tenant, keys=missing)))
     yield from _load_waiting(tenant, wanted, book)
     if wanted.budget_waiters:
         found = yield fetch("load_waiting_for_budget", tenant=tenant, job_ids=sorted(wanted.budget_waiters))

@@ -10,7 +10,7 @@ FROM (SELECT stripe FROM unnest(:stripes::int4[]) AS u (stripe) ORDER BY stripe 
 
 -- name: load_at_once
 -- What a transition needs, on one snapshot and in one round trip, without locks: candidates and jobs (first column) and
--- tasks (second column), whole, and for a task which of `ups` it waits for.
+-- tasks (second column), whole, and for a task which of `ups` it waits for. Of candidates of known jobs their key comes instead.
 WITH c AS MATERIALIZED (
     SELECT c.job_id, c.task_id, c.rank, c.ready_at
     FROM unnest(:queues::text[]) AS q (queue)
@@ -25,7 +25,9 @@ WITH c AS MATERIALIZED (
     LIMIT :most
 )
 SELECT j.job, NULL::task AS task, NULL::text[] AS ups, 0::int8 AS rank, 0::int8 AS ready_at
-FROM (SELECT unnest(:job_ids::text[]) AS job_id UNION SELECT c.job_id FROM c) k
+FROM (
+    SELECT unnest(:job_ids::text[]) AS job_id UNION SELECT c.job_id FROM c WHERE c.job_id <> ALL(:known::text[])
+) k
 CROSS JOIN LATERAL (SELECT x AS job FROM job x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) j
 UNION ALL
 SELECT NULL, t.task, k.ups, k.rank, k.ready_at
@@ -41,11 +43,13 @@ FROM (
     ) e
     GROUP BY e.job_id, e.down
     UNION ALL
-    SELECT c.job_id, c.task_id, NULL, c.rank, c.ready_at FROM c
+    SELECT c.job_id, c.task_id, NULL, c.rank, c.ready_at FROM c WHERE c.job_id <> ALL(:known::text[])
 ) k
 CROSS JOIN LATERAL (
     SELECT x AS task FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
-) t;
+) t
+UNION ALL
+SELECT NULL, NULL, ARRAY[c.job_id, c.task_id], c.rank, c.ready_at FROM c WHERE c.job_id = ANY(:known::text[]);
 
 -- name: load_jobs
 -- Jobs by id.

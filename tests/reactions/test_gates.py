@@ -164,10 +164,12 @@ async def test_the_deadline(url: str, then: str, state: str, jobs: int) -> None:
         if jobs:
             assert (await opened(app, "k")).opened_by == "deadline"
         assert len(await started(app)) == jobs
-        await gate.arrive("in time", "a")
+        await app.gates.define(definition("a", "b", deadline=3600, onDeadline=then))
+        made = await app.job((await gate.arrive("in time", "a")).job_id)
         await gate.arrive("in time", "b")
         assert (await opened(app, "in time")).opened_by == "b"
-        await asyncio.sleep(0.4)
+        assert (await support.standing(made))["$deadline"] == "skipped"
+        assert not await app.engine.execute(commands.ExpireGate("phase", "in time"))
         assert (await gate.status("in time")).opened_by == "b"
         await sound(app)
 

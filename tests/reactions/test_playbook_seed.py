@@ -130,6 +130,14 @@ async def test_a18_a19_a_job_that_runs_out_of_time_ends_in_an_error(url: str) ->
         assert (await statuses(late))[-1] == "error"
 
 
+async def test_a18_a_job_that_ends_before_it_was_planned_ends_in_an_error(url: str) -> None:
+    async with support.opened(url, work=False) as app:
+        await define(app, agent("a"))
+        made = await app.ingest("d", None)
+        await made.cancel()
+        assert await statuses(made) == ["error"]
+
+
 async def test_a20_a28_reads_are_tried_twice_more_after_2_and_3_seconds(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

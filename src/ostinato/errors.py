@@ -468,7 +468,8 @@ class AnswerInvalid(OstinatoError):
 
 
 class RetryAfter(OstinatoError):
-    """Raise this in a function to retry after the given number of seconds instead of the policy's delay."""
+    """Raise this in a function to retry after the given number of seconds instead of the policy's delay. It counts as
+    an attempt, like any failure."""
 
     code = "retry_after"
 

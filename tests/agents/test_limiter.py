@@ -43,13 +43,13 @@ async def test_no_more_are_under_way_than_the_window_allows() -> None:
 
 async def test_a_refusal_holds_back_all_with_this_key_and_nobody_else() -> None:
     limits = limiter.Limiter()
-    async with limits.turn(URL, KEY, within=1) as turn:
-        assert turn.refused(0.3) == pytest.approx(0.3)
     started = time.monotonic()
-    async with limits.turn(URL, "another key", within=1), limits.turn("https://other.example", KEY, within=1):
-        assert time.monotonic() - started < 0.1
-    async with limits.turn(URL, KEY, within=1):
-        assert time.monotonic() - started > 0.25
+    async with limits.turn(URL, KEY, within=1) as turn:
+        assert turn.refused(0.8) == pytest.approx(0.8)
+    async with limits.turn(URL, "another key", within=5), limits.turn("https://other.example", KEY, within=5):
+        assert time.monotonic() - started < 0.8
+    async with limits.turn(URL, KEY, within=5):
+        assert time.monotonic() - started >= 0.8
 
 
 async def test_who_would_wait_too_long_is_told_at_once_when_to_come() -> None:

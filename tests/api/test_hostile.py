@@ -13,15 +13,15 @@ from ostinato.api.graphql import bounds
 from ostinato.store import keys
 from tests.api import support
 from tests.api.support import Site, problem, submitted
-from tests.engine.support import job, task
+from tests.engine.support import job, task, until
 
 
 @pytest.mark.parametrize("end", [b"", b"\\", b'"', b'\\"'])
 def test_depth_is_found_in_one_pass_whatever_the_text(end: bytes) -> None:
     body = b"[" * 65 + b'"' + b'\\"' * 200_000 + end
-    began = time.perf_counter()
+    began = time.thread_time()
     assert limits.depth(body, 64) == 65
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ async def test_a_second_operation_cannot_hide_the_cost_of_the_first(site: Site) 
 
 async def test_a_query_of_many_fields_is_refused_at_once(site: Site) -> None:
     client = await site.admin()
-    began = time.perf_counter()
+    began = time.thread_time()
     found = await ask(client, "query A {" + " deadLetterDepth { depth }" * 400 + "}")
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5
     assert found["errors"][0]["extensions"]["code"] == bounds.QueryTooLarge.code
 
 
@@ -82,7 +82,11 @@ async def test_a_list_of_large_dead_letters_ends_early(site: Site) -> None:
     large = "x" * 300_000
     for n in range(25):
         await submitted(client, job(task("a", "break", input={"n": n, "message": large})))
-    await asyncio.sleep(0.5)
+
+    async def all_failed() -> bool:
+        return (await client.get("/v1/dead-letters/depth")).json()["depth"] == 25
+
+    await until(all_failed, "the failures")
     seen: list[int] = []
     query: dict[str, Any] = {"limit": 25}
     while True:

@@ -253,4 +253,4 @@ async def test_news_come_at_once(url: str, where: str) -> None:
                 await anext(stream)
                 took.append(time.monotonic() - start)
         await live.close()
-        assert statistics.median(took) < 0.05, took
+        assert statistics.median(took) < 0.5, took  # by polls it would be more than a second

@@ -10,7 +10,7 @@ import pytest
 from ostinato import Ostinato
 from tests.api import support
 from tests.api.support import ONE, Site, ended, problem, submitted
-from tests.engine.support import Flaky, Gate, job, soon, task
+from tests.engine.support import Flaky, Gate, job, soon, task, until
 
 IDLE = job(task("a", "nobody-has-this"))
 """A job that stays where it is."""
@@ -253,8 +253,11 @@ async def test_clients_that_nobody_uses_make_room(site: Site, monkeypatch: pytes
     assert len(site.home.engine.guests) == 3  # all of them may still be in use
     monkeypatch.setattr(tenants, "UNUSED_SECONDS", 0.0)
     last = await kept.client("four")
-    await asyncio.sleep(0.01)
-    assert len(site.home.engine.guests) == 2
+
+    async def made_room() -> bool:
+        return len(site.home.engine.guests) == 2
+
+    await until(made_room, "room")
     await last.submit(IDLE)
     await (await kept.client("one")).submit(IDLE)
     await kept.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import time
@@ -12,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from ostinato.agents import limiter
 from tests.agents import support as models
 from tests.agents.support import KEY, Request, refusing, saying
 from tests.api import support
@@ -183,11 +183,11 @@ async def test_a_refusal_slows_all_agents_on_a_key(url: str, monkeypatch: pytest
             await define(other, {"b": agent(endpoint, "b")})
             first = (await client.post("/ingest", json={"domain_id": "e", "data": 1})).json()["job_id"]
 
-            async def is_refused() -> bool:
-                return bool(refused_at)
+            async def is_refused() -> bool:  # and the answer has arrived: before that, others cannot know
+                lines = limiter.shared()._lines.values()  # pyright: ignore[reportPrivateUsage]
+                return any(line.throttle.paused_until for line in lines)
 
             await until(is_refused, "the refusal")
-            await asyncio.sleep(0.05)  # the answer has to arrive before others can know
             jobs = [
                 (who, (await who.post("/ingest", json={"domain_id": "d", "data": 1})).json()["job_id"])
                 for who in (client, other)

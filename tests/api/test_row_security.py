@@ -202,6 +202,26 @@ async def test_words_are_found_only_by_who_may_read_the_table(url: str) -> None:
     await stranger.close()
 
 
+async def test_words_are_found_as_whom_the_statement_runs(url: str) -> None:
+    """Whether the role was taken on or connected as, and whatever whoever took it on may do without it."""
+    for tenant in TENANTS:
+        await fill(url, tenant)
+    find = "SELECT * FROM ostinato_find_words($1, 'result', NULL, 0, 4611686018427387904, '{}', '{}', 10)"
+    connection = await asyncpg.connect(url)
+    await connection.execute(
+        "DO $$ BEGIN CREATE ROLE ostinato_stranger LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+    )
+    await connection.execute("GRANT USAGE ON SCHEMA public TO ostinato_stranger")
+    for become in (f"SET ROLE {postgres.VISITOR}", f"SET SESSION AUTHORIZATION {postgres.VISITOR}"):
+        await connection.execute(f"{become}; SET ostinato.tenant = 'default'")
+        assert len(await connection.fetch(find, "default")) == 1, become
+        assert await connection.fetch(find, "other") == [], become
+        await connection.execute("RESET SESSION AUTHORIZATION; RESET ROLE; RESET ostinato.tenant")
+    await connection.execute("SET ROLE ostinato_stranger")
+    assert await connection.fetch(find, "default") == []
+    await connection.close()
+
+
 async def test_without_pgvector_likeness_is_found_all_the_same(url: str) -> None:
     """Whoever owns the tables but not the database may not make extensions; somebody else may do it later."""
     plain = await plain_user(url)

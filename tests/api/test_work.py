@@ -41,7 +41,7 @@ class Hand:
         return await self.client.post(f"/v1/work/{verb}", json={"workerId": self.worker_id} | held | fields)
 
     async def claim(self, **fields: Any) -> list[Lease]:
-        answer = await self.say("claim", **({"waitSeconds": 5} | fields))
+        answer = await self.say("claim", **({"waitSeconds": 2 * PATIENCE} | fields))
         assert answer.status_code == 200, answer.text
         return answer.json()["leases"]
 
@@ -160,37 +160,35 @@ async def test_a_worker_with_a_database_cannot_be_spoken_for(url: str) -> None:
 
 
 @pytest.mark.parametrize("tenant", ["default", "acme"])
-async def test_a_claim_waits_and_wakes_at_once(site: Site, tenant: str) -> None:
-    hand, admin = await hired(site, tenant=tenant), await site.admin(tenant)
-    seconds: list[float] = []
-    for _ in range(3):  # the quickest of them: other tests run at the same time
+async def test_a_claim_waits_and_wakes_at_once(url: str, tenant: str) -> None:
+    """Nobody looks by the clock before the patience of this test is over: who wakes was woken."""
+    async with support.opened(url, engine={"work": False, "poll_seconds": 10 * PATIENCE}) as site:
+        hand, admin = await hired(site, tenant=tenant), await site.admin(tenant)
+        for _ in range(3):
+            waiting = asyncio.create_task(hand.take())
+            await until(lambda: waits(site, tenant))
+            await submitted(admin)
+            assert (await soon(waiting))["taskId"] == "a"
+        # What wakes by time wakes the claim too.
         waiting = asyncio.create_task(hand.take())
-        await asyncio.sleep(0.3)
+        await until(lambda: waits(site, tenant))
+        await submitted(admin, job(task("nap", "echo")))
+        lease = await soon(waiting)
         started = time.monotonic()
-        await submitted(admin)
-        assert (await soon(waiting))["taskId"] == "a"
-        seconds.append(time.monotonic() - started)
-    assert min(seconds) < 0.1
-    # What wakes by time wakes the claim too.
-    waiting = asyncio.create_task(hand.take())
-    document = job(task("nap", "echo"))
-    await submitted(admin, document)
-    lease = await soon(waiting)
-    await hand.done("suspend", lease, kind="sleep", key="sleep", seconds=0.3)
-    started = time.monotonic()
-    again = await soon(hand.take())
-    assert 0.2 < time.monotonic() - started < 0.45
-    assert (again["attempt"], again["reentered"], again["fresh"]) == (1, True, False)
-    assert (await hand.done("steps", again))["steps"] == {"sleep": None}
+        await hand.done("suspend", lease, kind="sleep", key="sleep", seconds=0.3)
+        again = await soon(hand.take())
+        assert time.monotonic() - started >= 0.3
+        assert (again["attempt"], again["reentered"], again["fresh"]) == (1, True, False)
+        assert (await hand.done("steps", again))["steps"] == {"sleep": None}
 
 
-async def engine_of(site: Site) -> engine.Engine:
+async def engine_of(site: Site, tenant: str = "default") -> engine.Engine:
     """Whoever works for the tenant in the server."""
-    return (await site.server.tenants.client("default")).engine
+    return (await site.server.tenants.client(tenant)).engine
 
 
-async def waits(site: Site) -> bool:
-    return (await engine_of(site)).polls.waiting == 1
+async def waits(site: Site, tenant: str = "default") -> bool:
+    return (await engine_of(site, tenant)).polls.waiting == 1
 
 
 async def test_who_is_declared_dead_while_it_waits_gets_nothing_and_costs_no_attempt(
@@ -226,7 +224,11 @@ async def test_many_that_wait_cost_one_look(site: Site) -> None:
     await asyncio.sleep(0.02)
     assert looks <= 2  # ours, and that of the watcher
     await submitted(await site.admin(), job(task("a"), task("b")))
-    done, left = await asyncio.wait(polls, timeout=1)
+    done, left = set[asyncio.Task[list[Lease]]](), set(polls)
+    async with asyncio.timeout(PATIENCE):
+        while len(done) < 2:
+            more, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+            done |= more
     assert sum(len(poll.result()) for poll in done) == 2
     assert len(left) == 3
     assert {poll.result()[0]["taskId"] for poll in done} == {"a", "b"}
@@ -282,10 +284,8 @@ async def test_a_stop_answers_who_waits(listening: tuple[Site, server.Listener])
     async with over_network(await hired(site), listener) as hand:
         poll = asyncio.create_task(hand.claim(waitSeconds=20))
         await until(lambda: waits(site))
-        started = time.monotonic()
-        await listener.stop()
+        await soon(listener.stop())
         assert await soon(poll) == []
-        assert time.monotonic() - started < 2
 
 
 async def test_a_claim_that_cannot_be_told_leaves_nothing_behind(
@@ -482,27 +482,26 @@ async def test_a_silent_worker_loses_what_it_holds(site: Site, monkeypatch: pyte
 
 
 async def test_heartbeats_keep_a_lease(site: Site) -> None:
-    hand = await hired(site, leaseSeconds=0.5)
+    hand = await hired(site, leaseSeconds=2.0)
     await site.home.submit(support.ONE)
     lease = await hand.take()
-    for _ in range(8):
-        await asyncio.sleep(0.2)
+    started = time.monotonic()
+    while time.monotonic() - started < 2.5:
+        await asyncio.sleep(0.1)
         assert (await hand.say("heartbeat")).status_code == 200
     await hand.done("complete", lease)
 
 
 async def test_servers_are_equals(site: Site, url: str) -> None:
     """Claimed from one server, reported to another; and work that comes in at one wakes who waits at the other."""
-    async with support.opened(url, engine={"work": False}) as second:
+    async with support.opened(url, engine={"work": False, "poll_seconds": 10 * PATIENCE}) as second:
         key = await site.key("tasks:work")
         here = await hired(site, key=key)
         there = Hand(second.client(key), here.worker_id)
         poll = asyncio.create_task(there.take())
         await until(lambda: waits(second))
-        started = time.monotonic()
         made = await site.home.submit(support.ONE)
         lease = await soon(poll)
-        assert time.monotonic() - started < 0.3
         await here.done("step", lease, key="one", output=1)
         assert (await there.done("steps", lease))["steps"] == {"one": 1}
         await here.done("complete", lease, output="done")

@@ -104,6 +104,22 @@ async def test_retry_after_beats_the_policy(url: str) -> None:
     assert tries == [1, 2]
 
 
+async def test_retry_after_counts_as_an_attempt(url: str) -> None:
+    """Otherwise whoever is always told to come later would come for ever."""
+    app = support.make(url)
+    tries: list[int] = []
+
+    @app.function(retry=Retry(max_attempts=3, base_delay=1000))
+    async def busy(ctx: Any) -> None:
+        tries.append(ctx.attempt)
+        raise RetryAfter(0.01, "too many calls")
+
+    async with app:
+        error = await support.failure(await app.submit(job(task("a", "busy"))))
+    assert tries == [1, 2, 3]
+    assert error.failed["a"] == {"type": "RetryAfter", "message": "too many calls"}
+
+
 @pytest.mark.parametrize("seconds", [math.nan, math.inf, -1, 1e300, "soon", None], ids=str)
 async def test_retry_after_nonsense_spoils_nothing_but_its_own_attempt(url: str, seconds: Any) -> None:
     app = support.make(url)

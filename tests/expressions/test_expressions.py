@@ -218,3 +218,17 @@ def test_many_threads_share_a_few_processes() -> None:
 
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
         assert list(threads.map(double, range(200))) == [number * 2 for number in range(200)]
+
+
+def test_an_expression_that_could_not_be_read_once_may_be_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that was too busy for a moment must not have it refused for as long as the process lives."""
+    text = "$sum([1, 2, 39]) /* which no other test has */"
+
+    def too_busy(*_: Any) -> Any:
+        raise processes.Ended
+
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "ask", too_busy)
+        with pytest.raises(errors.InvalidInput, match="too long to read"):
+            expressions.compile(text, "here")
+    assert expressions.compile(text, "here").evaluate(None) == 42

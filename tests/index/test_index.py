@@ -10,7 +10,7 @@ import pytest
 from ostinato import Ostinato, errors, testing
 from ostinato.core import executions
 from tests.engine import support as engine_support
-from tests.engine.support import job, opened, sql, task
+from tests.engine.support import PATIENCE, job, opened, sql, task
 from tests.index.support import AGENT, MACHINE, arn, change
 
 
@@ -287,3 +287,19 @@ async def test_c9_what_the_seed_pays_for_each_event_is_one_row_for_each_executio
         assert (await app.index.report(events)).indexed == 1000
         found = await rows(url)
         assert len(found) == 500 + 2 * 500
+
+
+async def test_nobody_outside_tells_of_an_own_execution(url: str) -> None:
+    """There would be two rows of one ARN, and the one that is shown by it is that of the job."""
+    async with opened(url) as app:
+        made = await app.submit({"name": "own", "tasks": [{"taskId": "a", "name": "echo"}]})
+        await made.result(PATIENCE)
+        [own] = await app.executions()
+        told = change("FAILED", executionArn=own.execution_arn, stop=1234567899000)
+        with pytest.raises(errors.InvalidInput, match="own execution") as caught:
+            await app.post_events([change(), told])
+        assert caught.value.details["field"] == "events[1].detail.executionArn"
+        with pytest.raises(errors.InvalidInput, match="own execution"):
+            await app.index.report([told])
+        assert [one.status for one in await app.executions()] == ["SUCCEEDED"]
+        assert (await app.execution(own.execution_arn)).status == "SUCCEEDED"

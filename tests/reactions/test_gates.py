@@ -164,10 +164,12 @@ async def test_the_deadline(url: str, then: str, state: str, jobs: int) -> None:
         if jobs:
             assert (await opened(app, "k")).opened_by == "deadline"
         assert len(await started(app)) == jobs
-        await gate.arrive("in time", "a")
+        await app.gates.define(definition("a", "b", deadline=3600, onDeadline=then))
+        made = await app.job((await gate.arrive("in time", "a")).job_id)
         await gate.arrive("in time", "b")
         assert (await opened(app, "in time")).opened_by == "b"
-        await asyncio.sleep(0.4)
+        assert (await support.standing(made))["$deadline"] == "skipped"
+        assert not await app.engine.execute(commands.ExpireGate("phase", "in time"))
         assert (await gate.status("in time")).opened_by == "b"
         await sound(app)
 
@@ -363,6 +365,82 @@ async def test_the_job_of_a_gate_is_the_engines(url: str) -> None:
                 await app.engine.execute(command)
         assert (await app.gate("phase").arrive("k", "b")).opened
         await opened(app, "k")
+        await sound(app)
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["gone", "begun-anew"])
+async def test_the_job_of_a_gate_that_was_reset_cannot_be_taken_up_again(url: str, anew: bool) -> None:
+    """Nobody would ever report to it: it would wait for ever."""
+    async with support.opened(url) as app:
+        await app.gates.define(definition("a", "b"))
+        gate = app.gate("phase")
+        await gate.arrive("k", "a")
+        made = await app.job(await gate.reset("k", reason="wrong data", actor="ann"))
+        if anew:
+            await gate.arrive("k", "b")
+        for dry_run in (True, False):
+            with pytest.raises(errors.NotPossible, match=r"gate 'phase' was reset for key 'k'.*report to the gate"):
+                await made.resume(dry_run=dry_run)
+        with pytest.raises(errors.NotPossible, match="was reset"):
+            await made.retry_task("b")
+        assert (await made.info()).state == "cancelled"
+        assert (await gate.arrive("k", "a")).opened is anew
+        await sound(app)
+
+
+async def test_what_a_gate_triggered_is_run_again_after_its_reset(url: str) -> None:
+    async with support.opened(url) as app:
+        wrong = {"job": {"name": "next", "tasks": [{"taskId": "t", "name": "echo", "input": {"n": "{% nothing %}"}}]}}
+        await app.gates.define(definition("a", trigger=[wrong]))
+        await app.gate("phase").arrive("k", "a")
+        await until(lambda: app.dead_letters(), "the dead letter")
+        made = await app.job(await app.gate("phase").reset("k"))
+        await app.gates.define(definition("a"))
+        assert (await made.resume()).rerun == ["$trigger-1"]
+        await made.result(PATIENCE)
+        assert len(await started(app)) == 1
+        await sound(app)
+
+
+@pytest.mark.parametrize("ended", ["cancelled", "expired"])
+async def test_a_gate_that_closed_without_a_reset_is_taken_up_again(url: str, ended: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition("a", "b"))
+        gate = app.gate("phase")
+        made = await app.job((await gate.arrive("k", "a")).job_id)
+        if ended == "cancelled":
+            await made.cancel()
+        else:
+            await app.engine.execute(commands.ExpireGate("phase", "k"))
+        assert (await made.resume()).reused == ["a"]
+        assert (await gate.arrive("k", "b")).opened
+        await opened(app, "k")
+        await sound(app)
+
+
+async def test_who_was_missing_when_a_gate_opened_stays_late(url: str) -> None:
+    async with support.opened(url) as app:
+        wrong = {"job": {"name": "next", "tasks": [{"taskId": "t", "name": "echo", "input": {"n": "{% nothing %}"}}]}}
+        await app.gates.define(definition("a", "b", trigger=[wrong]))
+        gate = app.gate("phase")
+        made = await app.job((await gate.arrive("k", "a")).job_id)
+        await gate.open("k", reason="b is down", actor="ann")
+        await until(lambda: app.dead_letters(), "the dead letter")
+        with pytest.raises(errors.NotPossible, match="opened without 'b'"):
+            await made.retry_task("b")
+        assert (await gate.arrive("k", "b")).outcome == "late"
+        await sound(app)
+
+
+async def test_a_gate_is_opened_without_a_member_that_was_cancelled(url: str) -> None:
+    async with support.opened(url) as app:
+        await app.gates.define(definition())
+        gate = app.gate("phase")
+        made = await app.job((await gate.arrive("k", "a")).job_id)
+        await made.cancel_task("b")
+        assert await gate.open("k", reason="b is no more", actor="ann") == ["b", "c"]
+        assert (await opened(app, "k")).opened_by == "ann"
+        assert len(await started(app)) == 1
         await sound(app)
 
 

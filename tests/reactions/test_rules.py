@@ -598,3 +598,18 @@ async def test_names_of_the_engine_are_not_for_others(url: str) -> None:
             app.function("mine", queue="ostinato.system")(lambda: None)
         with pytest.raises(errors.InvalidInput, match="engine's own"):
             await app.rules.define(rule("r", ORDERS, {"job": {"tasks": [{"taskId": "t", "name": "ostinato.open"}]}}))
+
+
+async def test_an_expression_may_stand_between_blanks(url: str) -> None:
+    """As YAML leaves a line end after a block of text. It is checked, and filled in, like any other."""
+    async with support.opened(url) as app:
+        await app.gates.define({"name": "shops", "members": ["north"], "trigger": []})
+        target = {"gate": {"name": "shops", "key": "{% detail.day %}\n", "member": "north", "data": "{% detail %}\n"}}
+        await app.rules.define(rule("orders", ORDERS, target))
+        await app.post_events(outside(1, detail={"day": "monday"}))
+        await quiet(app)
+        assert (await app.gate("shops").status("monday")).status == "open"
+        bad = {"job": {"tasks": [{"taskId": "t", "name": "echo", "input": {"n": " {% $sum( %}\n"}}]}}
+        with pytest.raises(errors.InvalidInput, match="not a valid expression") as caught:
+            await app.rules.define(rule("bad", ORDERS, bad))
+        assert caught.value.details["field"] == "targets[0].job.tasks[0].input.n"

@@ -6,7 +6,7 @@ import apsw
 import asyncpg
 import pytest
 
-from ostinato.store import connect, postgres, queries
+from ostinato.store import connect, postgres, queries, vectors
 
 ROWS = 50_000
 INDEXES = {
@@ -187,3 +187,33 @@ async def test_lists_go_along_indexes_on_postgres(postgres_url: str, rows: int, 
         assert walled == ("ostinato.tenant" in plan), f"{name}: {plan}"
         if rows:
             assert name in COUNTS or ("Sort" in plan) == (name in SORTS), f"{name}: {plan}"
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+async def test_vectors_are_read_in_the_order_of_an_index(url: str, analyzed: bool) -> None:
+    """Thousands are compared, the newest ones: to sort them all for that would write them to disk first, vectors and
+    all. Nor does it when nothing is known of the table yet, or most tenants have few of them."""
+    block = queries.blocks("sqlite" if url.startswith("sqlite") else "postgres")["search_result_vectors"]
+    if url.startswith("sqlite"):
+        database = apsw.Connection(url.removeprefix("sqlite:///"))
+        vectors.equip(database)
+        explained = database.execute("EXPLAIN QUERY PLAN " + block.sql, [None] * len(block.parameters)).fetchall()
+        database.close()
+        plan = "\n".join(str(row[3]) for row in explained)
+        assert "INDEX result_vector_model " in plan, plan
+        assert plan.count("TEMP B-TREE FOR ORDER BY") == 1, plan  # of the scores
+        return
+    connection = await asyncpg.connect(url, server_settings=postgres.SETTINGS)
+    await connection.execute(
+        "INSERT INTO result_vector (number, tenant, domain, created_at, model, embedding) "
+        "SELECT n, CASE WHEN n % 2 = 0 THEN 'large' ELSE 'tenant-' || n % 100 END, 'd', n, 'm', "
+        "ostinato_vector('[' || repeat('1,', 255) || '1]') FROM generate_series(1, 5000) n"
+    )
+    if analyzed:
+        await connection.execute("ANALYZE result_vector")
+    await connection.execute(f"PREPARE search AS {block.sql}")
+    nothing = ", ".join(["NULL"] * len(block.parameters))
+    plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN EXECUTE search({nothing})"))
+    await connection.close()
+    assert "Sort Key: x.number" not in plan, plan
+    assert "Index Scan Backward using result_vector_" in plan, plan

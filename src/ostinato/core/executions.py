@@ -162,8 +162,11 @@ def own_job(tenant: str, execution_arn: str) -> tuple[str, str] | None:
     return urllib.parse.unquote(name), job_id
 
 
+_OWN = "arn:ostinato:states:local:"
+
+
 def _own_head(tenant: str) -> str:
-    return f"arn:ostinato:states:local:{tenant}:"
+    return f"{_OWN}{tenant}:"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -200,6 +203,8 @@ def read_event(event: Any, *, stages: Iterable[str] = STAGES, at: str = "") -> R
         raise _invalid(f"{field}.status", f"must be one of {', '.join(STATUSES)}, not {_shown(status)}")
     definition = _text(detail, "stateMachineArn", field)
     arn = _text(detail, "executionArn", field)
+    if arn.startswith(_OWN):
+        raise _invalid(f"{field}.executionArn", "is that of an own execution: what becomes of it, its job says")
     start = _moment(detail.get("startDate"), f"{field}.startDate")
     stop = None
     if status != RUNNING and detail.get("stopDate") is not None:

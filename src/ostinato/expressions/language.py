@@ -50,7 +50,10 @@ class Expression:
 def compile(text: str, field: str) -> Expression:
     """Raises InvalidInput, with the field, if this is not an expression. It waits for another process: in an event
     loop, call it with `threads.run`."""
-    wrong = _wrong(text)
+    try:
+        wrong = _wrong(text)
+    except processes.Ended:
+        wrong = "it takes too long to read"
     if wrong:
         raise errors.InvalidInput(f"{field} is not a valid expression: {wrong}", field=field)
     return Expression(text, field)
@@ -58,14 +61,12 @@ def compile(text: str, field: str) -> Expression:
 
 @functools.lru_cache(maxsize=1024)
 def _wrong(text: str) -> str:
+    """Remembered, but not that it took too long: perhaps the machine was busy."""
     if len(text) > LONGEST:
         return f"it is longer than {LONGEST:,} characters"
     if _EVAL.search(_QUOTED.sub(" ", text)):
         return "the function $eval is not available"
-    try:
-        answer = processes.ask({"check": text, "seconds": SECONDS}, SECONDS)
-    except processes.Ended:
-        return "it takes too long to read"
+    answer = processes.ask({"check": text, "seconds": SECONDS}, SECONDS)
     return _CODE.sub("", answer.get("error", ""))
 
 

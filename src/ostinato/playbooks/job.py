@@ -183,12 +183,13 @@ def stage_tasks(playbook: Playbook, plan: Plan, agents: Mapping[str, Agent]) -> 
 def first_tasks(stages: Stages) -> list[graph.TaskSpec]:
     """What comes before it is known which agents there are: loading them and their graph, and the plan, which then
     enters all the others."""
-    load = _stage(LOAD, [], stages.load.timeout, says=statuses.LOADING)
-    return [
-        load,
+    tasks = [
+        _stage(LOAD, [], stages.load.timeout, says=statuses.LOADING),
         _stage(LOAD_GRAPH, [LOAD], stages.load_graph.timeout),
         _stage(PLAN, [LOAD, LOAD_GRAPH], stages.plan.timeout),
     ]
+    tasks[-1].statuses = graph.Statuses(failed=statuses.ERROR, cancelled=statuses.ERROR)
+    return tasks
 
 
 def _stage(

@@ -1,4 +1,4 @@
-"""Where the expressions stand in a template: strings that are, as a whole, `{% … %}`."""
+"""Where the expressions stand in a template: strings that are, as a whole but for blanks around, `{% … %}`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ MOST_LEVELS = 64
 
 
 def is_template(value: Any) -> bool:
-    return (
-        isinstance(value, str)
-        and len(value) >= len(OPENING + CLOSING)
-        and value.startswith(OPENING)
-        and value.endswith(CLOSING)
-    )
+    if not isinstance(value, str):
+        return False
+    text = value.strip()
+    return len(text) >= len(OPENING + CLOSING) and text.startswith(OPENING) and text.endswith(CLOSING)
 
 
 def expressions(value: Any, field: str) -> Iterator[tuple[str, str]]:
@@ -29,7 +27,7 @@ def expressions(value: Any, field: str) -> Iterator[tuple[str, str]]:
         if level > MOST_LEVELS:
             raise errors.InvalidInput(f"{field} is nested deeper than {MOST_LEVELS} levels: flatten it", field=field)
         if is_template(part):
-            yield where, part[len(OPENING) : -len(CLOSING)].strip()
+            yield where, part.strip()[len(OPENING) : -len(CLOSING)].strip()
         elif isinstance(part, dict):
             items = list(cast("dict[str, Any]", part).items())
             stack.extend((documents.join(where, name), item, level + 1) for name, item in reversed(items))

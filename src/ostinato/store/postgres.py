@@ -52,6 +52,7 @@ SETTINGS = {
     "enable_mergejoin": "off",
     "enable_memoize": "off",
     "plan_cache_mode": "force_generic_plan",
+    "random_page_cost": "1.1",  # as of memory: if it is dearer, what an index has in order is read and sorted instead
     "idle_in_transaction_session_timeout": "10000",
 }
 

@@ -385,6 +385,17 @@ def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> d
         for job_id, up, down in found:
             book.dependants.setdefault((job_id, up), []).append(down)
             book.dependencies.setdefault((job_id, down), []).append(up)
+    yield from _load_gates_of_jobs(tenant, wanted, book)
+
+
+def _load_gates_of_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
+    """Whether these are still the jobs of their gates and keys. It is asked after they were read: a reset of later
+    changes the job, and is noticed when it is written."""
+    places = {commands.place_of(book.jobs[job_id]) for job_id in wanted.whole_jobs if job_id in book.jobs}
+    unknown = sorted(place for place in places if place is not None and place not in wanted.gate_keys)
+    if unknown:
+        found = yield fetch("load_gate_keys", tenant=tenant, keys=unknown)
+        book.gate_jobs.update({(gate, key): job_id for gate, key, job_id in found})
 
 
 def _enter(book: ledger.Ledger, found: list[database.Row]) -> None:

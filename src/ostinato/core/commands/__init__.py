@@ -13,7 +13,17 @@ from ostinato.core.commands.approving import Decide, Decided
 from ostinato.core.commands.consequences import make_failure, outcome_of
 from ostinato.core.commands.external import CompleteTask, FailTask
 from ostinato.core.commands.following import APPROVE, RAISE, UNDO, follow
-from ostinato.core.commands.gating import Arrive, Arrived, ExpireGate, Freeze, Frozen, OpenGate, ResetGate, late_key
+from ostinato.core.commands.gating import (
+    Arrive,
+    Arrived,
+    ExpireGate,
+    Freeze,
+    Frozen,
+    OpenGate,
+    ResetGate,
+    late_key,
+    place_of,
+)
 from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, ResumePlan, RetryTasks, SkipTask
 from ostinato.core.commands.piping import (
     Entered,
@@ -98,5 +108,6 @@ __all__ = [
     "late_key",
     "make_failure",
     "outcome_of",
+    "place_of",
     "react",
 ]

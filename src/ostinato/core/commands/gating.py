@@ -224,6 +224,34 @@ class ResetGate(msgspec.Struct, gc=False):
         return job.job_id
 
 
+def place_of(job: rows.Job) -> tuple[str, str] | None:
+    """The gate and the key that a job was made for, if it was."""
+    if not job.name.startswith(JOB):
+        return None
+    tags = codec.decode(job.tags)
+    return tags["gate"], tags["key"]
+
+
+def check_rerun(book: ledger.Ledger, job: rows.Job, tasks: Sequence[rows.Task]) -> None:
+    """Refuse to wait again for members whose reports could not come here, or would change nothing any more."""
+    place = place_of(job)
+    members = [task for task in tasks if ledger.is_external(task)]
+    if place is None or not members:
+        return
+    gate, key = place
+    if book.gate_jobs.get(place) != job.job_id:
+        raise errors.NotPossible(
+            f"gate {gate!r} was reset for key {key!r}, and nobody reports to this job any more: report to the gate, "
+            "which begins anew",
+            jobId=job.job_id,
+        )
+    skipped = [task.task_id for task in members if task.state == states.SKIPPED]
+    if skipped:
+        raise errors.NotPossible(
+            f"gate {gate!r} has opened without {skipped[0]!r} for key {key!r}: its report is late now", jobId=job.job_id
+        )
+
+
 def late_key(job_id: str, member: str) -> str:
     """By this the job is found that a late report has triggered, so that it is not triggered again."""
     return f"late:{job_id}:{member}"
@@ -247,7 +275,8 @@ def _begin(book: ledger.Ledger, gate: str, key: str, create: producing.Submit) -
 
 
 def _is_missing(task: rows.Task) -> bool:
-    return task.state == states.WAITING and ledger.is_external(task)
+    """Also if somebody has cancelled it: nothing else will let the gate go on without it."""
+    return task.state not in (states.COMPLETED, states.SKIPPED) and ledger.is_external(task)
 
 
 def _opened(

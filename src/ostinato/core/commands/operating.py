@@ -124,6 +124,7 @@ class RetryTasks(msgspec.Struct, gc=False):
                     taskId=task.task_id,
                     state=task.state,
                 )
+        gating.check_rerun(book, job, tasks)
         consequences.check_inputs(tasks, self.inputs)
         return consequences.run_again(book, job, tasks, self.inputs, self.actor)
 
@@ -159,6 +160,7 @@ class Resume(msgspec.Struct, gc=False):
             )
         if not again and job.state == states.RUNNING:
             raise errors.NotPossible(f"job {job.job_id!r} is running and nothing in it has failed", jobId=job.job_id)
+        gating.check_rerun(book, job, again)
         held = [t for t in tasks if t.state in (states.BLOCKED, states.SKIPPED)]
         consequences.check_inputs(again, self.inputs)
         self._renew_deadline(book, job)

@@ -14,4 +14,5 @@ def rehearse(book: ledger.Ledger, job_id: str) -> ledger.Ledger:
     stage.tasks = {key: copy.copy(task) for key, task in book.tasks.items() if key[0] == job_id}
     stage.dependants = book.dependants  # what depends on what does not change by commands that are rehearsed
     stage.dependencies = book.dependencies
+    stage.gate_jobs = book.gate_jobs
     return stage

@@ -1,0 +1,1 @@
+-- Differs: SQLite knows no roles, and words are found by plain statements there. There is nothing to do.

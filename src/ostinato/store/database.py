@@ -24,8 +24,8 @@ class Fetch(NamedTuple):
 class Load(NamedTuple):
     """Read what a transition needs: ready tasks to choose from, jobs, tasks, and the tasks that wait for `ups`.
 
-    The jobs are those named, and those of the candidates; likewise the tasks, but for those of jobs that are `known`: of
-    candidates among them only the keys are read. The answer is one `Loaded`.
+    The jobs are those named, and those of the candidates; likewise the tasks. Of candidates of jobs that are `known`
+    only the keys are read. The answer is one `Loaded`.
     """
 
     tenant: str

@@ -16,7 +16,7 @@ import msgspec
 from ostinato.core import items, ledger, needs, rows, states
 
 MOST_TASKS = 120_000
-"""How many tasks are remembered in all, or KiB of what they were given; the jobs used least lately are forgotten first."""
+"""How many tasks are remembered in all, or KiB of what they were given; jobs used least lately are forgotten first."""
 LARGE_JOB = 110_000
 """Of a job with more tasks than this only those that run are remembered."""
 SMALL_JOB = 20

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ostinato import context, errors
-from ostinato.core import commands, items, usage
+from ostinato.core import commands, usage
 from ostinato.pipelines import run as runs
 from ostinato.reactions import adapting, definitions, pipelines
 
@@ -35,7 +35,7 @@ class Keeping:
         decided = (await ctx.dependency_outputs.load())[commands.APPROVE]
         running = self._app.engine
         item, _ = await running.store.item(ctx.tenant, item_id)
-        if item.job_id != job_id or items.BUDGET not in item.standing():
+        if item.question() != ctx.job_id:
             return "it went on, or was given up, before this was decided"
         if decided is None or "error" in decided:
             await running.execute(commands.RollBack(item_id, reason="nobody wants it to cost more"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import NamedTuple
 
-from ostinato.core import budgets, ledger, tallies
+from ostinato.core import budgets, commands, ledger, rows, tallies
 from ostinato.core.commands import spending
 from ostinato.store import database
 from ostinato.store.database import fetch
@@ -80,6 +80,19 @@ def held(book: ledger.Ledger) -> list[tuple[str, int | None, int | None]]:
     """What must still be so when it is written that something waits for it."""
     budget = book.tenant_budget
     return [(book.tenant, budget.day, budget.month)] if book.waits_for_tenant and budget is not None else []
+
+
+def withdraw(tenant: str, book: ledger.Ledger, job_ids: list[str]) -> database.Script[None]:
+    """Take questions out of the inbox that no item waits for an answer to any more."""
+    for row in (yield fetch("load_jobs", tenant=tenant, job_ids=job_ids)):
+        job = rows.Job(*row)
+        job.note()
+        book.jobs.setdefault(job.job_id, job)
+    for row in (yield fetch("load_whole_jobs", tenant=tenant, job_ids=job_ids)):
+        task = rows.Task(*row)
+        book.tasks.setdefault(task.key, task)
+    for job_id in job_ids:
+        commands.withdraw(book, job_id, "nobody needs an answer any more")
 
 
 class Budgets:

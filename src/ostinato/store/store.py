@@ -179,8 +179,8 @@ class Store(
                 # on what the database says.
                 return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
             leases = [] if claim is None else claim.apply(book, candidates)
-            if book.items or book.items_by_id:
-                commands.follow(book)
+            if (book.items or book.items_by_id) and (answered := commands.follow(book)):
+                yield from budgets.withdraw(tenant, book, answered)
             if rules:
                 commands.react(book, rules)
             if book.waits_for_tenant and not wanted.fresh_budget:

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 from ostinato.core import ledger, needs
 from ostinato.core.commands.approving import Decide, Decided
+from ostinato.core.commands.asking import APPROVE, RAISE, withdraw
 from ostinato.core.commands.consequences import make_failure, outcome_of
 from ostinato.core.commands.external import CompleteTask, FailTask
-from ostinato.core.commands.following import APPROVE, RAISE, UNDO, follow
+from ostinato.core.commands.following import UNDO, follow
 from ostinato.core.commands.gating import Arrive, Arrived, ExpireGate, Freeze, Frozen, OpenGate, ResetGate, late_key
 from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, ResumePlan, RetryTasks, SkipTask
 from ostinato.core.commands.piping import (
@@ -99,4 +100,5 @@ __all__ = [
     "make_failure",
     "outcome_of",
     "react",
+    "withdraw",
 ]

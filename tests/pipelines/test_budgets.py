@@ -116,3 +116,21 @@ async def test_a_question_about_an_item_is_withdrawn_with_the_run_that_it_is_abo
             [again] = await kit.app.approvals.list()
             assert again.job_id != asked.job_id, "its budget is still used up"
         await check(kit)
+
+
+async def test_many_items_of_a_tenant_that_has_spent_all_ask_once(url: str) -> None:
+    room = spending(url)
+    async with testing.open(room.app) as kit:
+        course = publishing()["course"]
+        course[4] = course[4] | {"function": "summarize-dearly"}
+        await kit.app.pipelines.define(publishing(course=course))
+        await kit.app.set_budget(day=2)
+        for number in range(5):
+            await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id=f"a{number}")
+        await kit.run_until_idle()
+        [asked] = [one for one in await kit.app.approvals.list() if "review" not in one.title]
+        await kit.app.approvals.decide(asked.job_id, asked.task_id, "approve", actor="rita", payload={"raiseTo": 100})
+        await kit.run_until_idle()
+        assert {await status(kit, f"a{number}") for number in range(5)} == {300}
+        assert (await kit.app.budget()).day == 100
+        await check(kit)

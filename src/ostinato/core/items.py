@@ -22,7 +22,7 @@ class Stand(msgspec.Struct, array_like=True, gc=False):
 
 
 BUDGET: Final = "$budget"
-"""Stands among the steps of an item while somebody is asked whether it may cost more; `attempt` numbers the question."""
+"""Stands among the steps of an item while somebody is asked whether it may cost more; `attempt` is the question's."""
 _ASKED: Final = b'"$budget":'
 
 _stands = msgspec.json.Decoder(dict[str, Stand])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ostinato import context, errors
-from ostinato.core import commands, usage
+from ostinato.core import budgets, commands, usage
 from ostinato.pipelines import run as runs
 from ostinato.reactions import adapting, definitions, pipelines
 
@@ -44,6 +44,17 @@ class Keeping:
         await running.execute(commands.SetBudget(job_id, more, actor=", ".join(decided["reviewedBy"])))
         return f"raised to {usage.shown(more)}"
 
+    async def raise_tenant_budget(self, ctx: context.Context, scope: str, period: str, budget: float) -> str:
+        """Do what was decided about a tenant that has spent what it may. Who gives too little is asked again."""
+        decided = (await ctx.dependency_outputs.load())[commands.APPROVE]
+        running = self._app.engine
+        if decided is None or budgets.period(scope, running.db.now()) != period:
+            return "nobody has decided in time"
+        was, more = usage.micros(budget, "budget"), _raised(decided["payload"], budget)
+        raised = await running.store.raise_budget(ctx.tenant, scope, was, more)
+        running.timers.wake()
+        return f"raised to {usage.shown(more)}" if raised else "it is another budget by now, or this is no more than it"
+
 
 def _raised(payload: Any, budget: float) -> int:
     """What somebody has raised a budget to; with what makes no sense, it stays what it was."""
@@ -64,4 +75,8 @@ async def _arguments(ctx: context.Context, given: dict[str, Any]) -> dict[str, A
 
 def named(keeping: Keeping) -> dict[str, Any]:
     """By the names of the functions."""
-    return {commands.UNDO: keeping.undo, commands.RAISE: keeping.raise_budget}
+    return {
+        commands.UNDO: keeping.undo,
+        commands.RAISE: keeping.raise_budget,
+        commands.RAISE_TENANT: keeping.raise_tenant_budget,
+    }

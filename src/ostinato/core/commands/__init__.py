@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ostinato.core import ledger, needs
 from ostinato.core.commands.approving import Decide, Decided
-from ostinato.core.commands.asking import APPROVE, RAISE, withdraw
+from ostinato.core.commands.asking import APPROVE, RAISE, RAISE_TENANT, Withdraw, withdraw
 from ostinato.core.commands.consequences import make_failure, outcome_of
 from ostinato.core.commands.external import CompleteTask, FailTask
 from ostinato.core.commands.following import UNDO, follow
@@ -51,6 +51,7 @@ class Command(Protocol):
 __all__ = [
     "APPROVE",
     "RAISE",
+    "RAISE_TENANT",
     "UNDO",
     "AddTasks",
     "Arrive",
@@ -95,6 +96,7 @@ __all__ = [
     "Submit",
     "Submitted",
     "Suspend",
+    "Withdraw",
     "follow",
     "late_key",
     "make_failure",

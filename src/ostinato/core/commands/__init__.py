@@ -19,11 +19,13 @@ from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, Resu
 from ostinato.core.commands.piping import (
     Entered,
     EnterItem,
+    EnterItems,
     FinishItem,
     MigrateItem,
     MoveItem,
     RollBack,
     StartRun,
+    check_different,
 )
 from ostinato.core.commands.producing import AddTasks, Submit, Submitted
 from ostinato.core.commands.reacting import Observe, react
@@ -66,6 +68,7 @@ __all__ = [
     "Decided",
     "DropLeases",
     "EnterItem",
+    "EnterItems",
     "Entered",
     "Expire",
     "ExpireGate",
@@ -97,6 +100,7 @@ __all__ = [
     "Submitted",
     "Suspend",
     "Withdraw",
+    "check_different",
     "follow",
     "late_key",
     "make_failure",

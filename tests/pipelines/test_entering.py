@@ -70,3 +70,28 @@ async def test_an_item_whose_run_would_have_the_id_of_another_job_is_refused(url
         with pytest.raises(errors.IdempotencyConflict, match="a8:1"):
             await kit.app.pipelines.restart("a8")
         assert await status(kit, "a8") == 100
+
+
+async def test_a_held_item_that_was_given_up_is_not_processed_and_goes_in_time(url: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await kit.app.pipelines.define(publishing())
+        for item_id in ("kept", "gone"):
+            await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id=item_id, hold=True)
+        await kit.app.pipelines.roll_back("gone", actor="olga")
+        assert [
+            item.item_id for item in await kit.app.pipelines.list(item_filters.ItemFilter("publishing", held=True))
+        ] == ["kept"]
+        assert not (await kit.app.pipelines.view("gone")).held
+        await kit.advance(20 * 86_400)
+        await kit.app.prune()
+        assert await status(kit, "gone") == 500
+        await kit.advance(20 * 86_400)
+        await kit.app.prune()
+        with pytest.raises(errors.ItemNotFound):
+            await kit.app.pipelines.item("gone")
+        assert await status(kit, "kept") == 100
+        counts = {one.name: one.items for one in (await kit.app.pipelines.health("publishing")).statuses if one.items}
+        assert counts == {"discovered": 1}
+        await check(kit)
+        assert [one.item_id for one in await kit.app.pipelines.process("publishing")] == ["kept"]

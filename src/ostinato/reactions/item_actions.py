@@ -237,7 +237,7 @@ def _check_approved(course: courses.Course, item: items.Item, kept: Mapping[str,
     """What was approved is approved; what has become of it since then is not."""
     for review in course.reviews:
         decided = kept.get(review)
-        if decided is not None and codec.decode(decided).get("payload") != codec.decode(run.shown(payload)):
+        if decided is not None and codec.decode(decided).get("payload") != codec.decode(payload):
             raise errors.NotPossible(
                 f"item {item.item_id!r} is not what was approved in {review!r} any more: begin there, or before it",
                 itemId=item.item_id,

@@ -520,7 +520,7 @@ class Ostinato:
     ) -> views.BudgetView:
         """What this tenant may spend in a day and in a month of UTC; None is as much as it likes."""
         await self.note(actor, "budgets.set", "", day=day, month=month)
-        return await spending.set_budget(self.engine, day, month)
+        return await spending.set_budget(self.engine, day, month, actor)
 
     async def prune(self, *, older_than: float | None = None) -> int:
         """Remove finished jobs older than the retention (or than so many seconds), now; how many there were."""

@@ -10,6 +10,7 @@ import msgspec
 from ostinato import errors, views
 from ostinato import secrets as secrets_
 from ostinato.core import approvals, codec, commands, filters, moments
+from ostinato.core.commands import asking
 from ostinato.store import approvals as inbox
 
 if TYPE_CHECKING:
@@ -170,6 +171,11 @@ class Approvals:
         about = {"decision": decision, "key": key, "edited": edited is not None or None}
         await self._app.note(actor, "approvals.decide", f"{job_id}/{task_id}", **about)
         return await self._app.engine.execute(command)
+
+    async def is_about_tenant(self, job_id: str) -> bool:
+        """Whether people are asked in this job what the tenant may spend."""
+        found = await self._app.engine.store.job(self._app.tenant, job_id)
+        return found.name.startswith(asking.TENANT)
 
     async def waiting(self) -> inbox.Waiting:
         """How much waits for people, and since when the oldest does (in microseconds)."""

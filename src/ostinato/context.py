@@ -276,6 +276,7 @@ class Context:
         data = self.redacted(codec.encode(output, "the output of the task", self._services.max_payload_bytes))
         if self.redactor is not None:
             status, reason = self.redactor.document([status, reason])
+        approvals.check_notes(reason, "reason")
         raise Suspended(commands.FinishItem(self._lease, status, data, reason))
 
     async def publish(self, status: str, message: str | None = None) -> None:

@@ -8,7 +8,7 @@ import operator
 from typing import Final
 
 from ostinato import errors, views
-from ostinato.core import moments, usage
+from ostinato.core import commands, moments, usage
 from ostinato.core.commands import spending
 from ostinato.engine import engine
 
@@ -54,10 +54,13 @@ async def budget(running: engine.Engine) -> views.BudgetView:
     )
 
 
-async def set_budget(running: engine.Engine, day: float | None, month: float | None) -> views.BudgetView:
-    """Both at once. What waits for the budget of before looks again."""
+async def set_budget(
+    running: engine.Engine, day: float | None, month: float | None, actor: str | None
+) -> views.BudgetView:
+    """Both at once. What waits for the budget of before looks again, and nobody is asked about that any longer."""
     amounts = [None if given is None else usage.micros(given, name) for name, given in (("day", day), ("month", month))]
-    await running.store.set_budget(running.tenant, *amounts)
+    for question in await running.store.set_budget(running.tenant, *amounts):
+        await running.execute(commands.Withdraw(question, "the budget was set", actor))
     running.timers.wake()
     return await budget(running)
 

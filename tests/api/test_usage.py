@@ -10,7 +10,7 @@ from ostinato import Context
 from tests.api import support
 from tests.api.support import Site
 from tests.api.test_graphql import ask, refused
-from tests.engine.support import PATIENCE, job, reaches, task
+from tests.engine.support import PATIENCE, job, reaches, task, until
 
 
 async def spend(site: Site) -> Any:
@@ -112,3 +112,30 @@ async def test_what_is_not_right_is_refused(site: Site, query: str) -> None:
     support.problem(await client.get(f"/v1/usage{query}"), 422, "invalid_input")
     for body in ({"day": -1}, {"day": "much"}, {"week": 1}, {"month": 1e12}):
         support.problem(await client.put("/v1/budgets", json=body), 422, "invalid_input")
+
+
+async def test_only_an_admin_raises_the_budget_of_the_tenant_by_deciding(site: Site) -> None:
+    """Who may decide on approvals may not by that do what takes an admin."""
+    made = await spend(site)
+    admin = await site.admin()
+    reviewer = site.client(await site.key("jobs:read", "approvals:decide"))
+    await admin.put("/v1/budgets", json={"day": 0.5})
+    await admin.put("/v1/jobs/paid/budget", json={"budget": None})
+    await asks_somebody(admin)
+    [asked] = (await reviewer.get("/v1/approvals")).json()["approvals"]
+    path = f"/v1/approvals/{asked['jobId']}/{asked['taskId']}/decision"
+    for decision in ("approve", "reject"):
+        support.problem(await reviewer.post(path, json={"decision": decision}), 403, "forbidden")
+    mutation = f'mutation {{ decide(jobId: "{asked["jobId"]}", taskId: "{asked["taskId"]}", decision: "approve") '
+    assert (await refused(reviewer, mutation + "{ state } }"))["extensions"]["code"] == "forbidden"
+    answer = await admin.post(path, json={"decision": "approve", "payload": {"raiseTo": 9}})
+    assert answer.json()["state"] == "approve"
+    await made.result(PATIENCE)
+    assert (await admin.get("/v1/budgets")).json()["day"] == 9
+
+
+async def asks_somebody(client: Any) -> None:
+    async def look() -> bool:
+        return len((await client.get("/v1/approvals")).json()["approvals"]) == 1
+
+    await until(look)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
-from ostinato import Keyring, Ostinato, audit, rotation, testing
+import pytest
+
+from ostinato import Keyring, Ostinato, audit, errors, rotation, testing
+from ostinato.core import codec
 from tests.engine.test_encryption import MARKER, ONE, TWO, stored
 from tests.pipelines.support import Newsroom, publishing
 
@@ -59,12 +63,22 @@ async def read(app: Ostinato) -> None:
     assert not (await audit.audit(app.engine.store)).problems
 
 
+async def entered_again(app: Ostinato) -> None:
+    """What an item was entered with is still known."""
+    assert not (await app.pipelines.enter("publishing", {"title": MARKER}, item_id="a1")).created
+    with pytest.raises(errors.IdempotencyConflict):
+        await app.pipelines.enter("publishing", {"title": "another"}, item_id="a1")
+
+
 async def test_nothing_readable_is_stored(url: str) -> None:
     room = make(url, one=ONE)
     async with testing.open(room.app) as kit:
         await everything(kit, room)
-        assert MARKER.encode() not in await stored(url)
+        digest = hashlib.sha256(codec.encode({"title": MARKER}))
+        for told in (MARKER.encode(), digest.digest(), digest.hexdigest().encode()):
+            assert told not in await stored(url)
         await read(kit.app)
+        await entered_again(kit.app)
         status = await kit.app.encryption_status()
         assert {"item", "approval", "output", "events"} <= {view.kind for view in status}
         assert {view.key_id for view in status} == {"one"}
@@ -83,3 +97,4 @@ async def test_rotation(url: str) -> None:
         assert {view.key_id for view in await kit.app.encryption_status()} == {"two"}
     async with testing.open(make(url, two=TWO).app) as kit:  # the old key can go
         await read(kit.app)
+        await entered_again(kit.app)

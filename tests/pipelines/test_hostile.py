@@ -177,3 +177,38 @@ async def test_a_job_that_says_it_is_about_an_item_is_none_of_its_runs(url: str)
         task = {"taskId": "a", "name": "forget", "delay": 3600}
         await kit.app.submit({"jobId": "mine", "tasks": [task], "tags": {"item": "a1", "undo": "all of it"}})
         assert [one.job_id for one in (await kit.app.pipelines.detail("a1")).runs] == ["a1:1"]
+
+
+@pytest.mark.parametrize("reason", ["a\0b", "x" * 5000, "\ud800"])
+async def test_a_reason_that_cannot_be_kept_is_refused_whatever_is_done_with_the_item(url: str, reason: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        pipelines = kit.app.pipelines
+        acts = (
+            lambda: pipelines.move("a1", "in_review", reason=reason),
+            lambda: pipelines.restart("a1", "fetch", reason=reason),
+            lambda: pipelines.roll_back("a1", reason=reason),
+        )
+        for act in acts:
+            with pytest.raises(errors.InvalidInput, match="reason"):
+                await act()
+        assert (await status(kit), (await pipelines.view("a1")).run) == (300, 1)
+
+
+async def test_a_step_that_gives_a_reason_that_cannot_be_kept_fails_and_says_so(url: str) -> None:
+    room = Newsroom(url)
+
+    @room.app.step("babble")
+    async def babble(ctx: Any) -> None:
+        await ctx.finish("unreachable", reason="a\0b")
+
+    async with testing.open(room.app) as kit:
+        course = publishing()["course"]
+        course[1] |= {"function": "babble"}
+        await kit.app.pipelines.define(publishing(course=course))
+        await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a1")
+        await kit.run_until_idle()
+        found = await kit.app.pipelines.detail("a1")
+        assert found.last_error is not None
+        assert (found.last_error.type, "reason" in found.last_error.message) == ("InvalidInput", True)

@@ -150,6 +150,17 @@ async def test_b10_an_optional_step_fails_without_failing_the_item(url: str) -> 
     async with testing.open(room.app) as kit:
         await enter(kit)
         assert (await passed(kit))[-4:] == [230, 231, 240, 300]
+        assert not await kit.app.dead_letters(), "its item has gone on: nobody need do anything about it"
+        found = await kit.app.pipelines.detail("a1")
+        assert [(one.step, one.state) for one in found.steps if one.state == "failed"] == [("thumbnail", "failed")]
+        assert found.last_error is not None
+        assert (found.last_error.message, found.failures) == ("thumbnail is down", 1)
+        failing = {one.step: one.failed for one in (await kit.app.pipelines.health("publishing")).steps if one.failed}
+        assert failing == {"thumbnail": 1}
+        room.recover("thumbnail")
+        await kit.app.pipelines.restart("a1", "thumbnail", only=True)
+        await kit.run_until_idle()
+        assert (await passed(kit))[-3:] == [230, 231, 232]
         await check(kit)
 
 

@@ -140,3 +140,35 @@ async def test_an_approval_is_for_what_was_approved(url: str) -> None:
         await pipelines.move("a1", "updated", payload={"title": "Lies"})
         with pytest.raises(errors.NotPossible, match="is not what was approved in 'review' any more"):
             await pipelines.restart("a1", "publish")
+
+
+@pytest.mark.parametrize("door", ["item", "inbox"])
+async def test_what_is_no_object_is_seen_and_edited_as_it_is(url: str, door: str) -> None:
+    room = Newsroom(url)
+    seen: list[Any] = []
+
+    @room.app.step("publish")
+    async def publish(ctx: Any, item: Any) -> None:
+        seen.append(item)
+
+    async with testing.open(room.app) as kit:
+        course = [
+            {"status": "discovered"},
+            {"review": "review", "waiting": "pending_review", "reject": "rejected"},
+            {"step": "publish", "function": "publish", "statuses": ["to_tag", "tagging", "tagged"]},
+        ]
+        await kit.app.pipelines.define(publishing(course=course, moves=[]))
+        await kit.app.pipelines.enter("publishing", ["draft"], item_id="a1")
+        await kit.run_until_idle()
+        [asked] = await kit.app.approvals.list()
+        assert asked.payload == ["draft"]
+        if door == "item":
+            await kit.app.pipelines.decide("a1", "approve", actor="rita", payload=["edited"])
+        else:
+            about = (asked.job_id, asked.task_id)
+            await kit.app.approvals.decide(*about, "approve", actor="rita", payload=["edited"])
+        await kit.run_until_idle()
+        found = await kit.app.pipelines.detail("a1")
+        assert (found.status, found.payload, seen) == ("tagged", ["edited"], [["edited"]])
+        assert (await (await kit.app.job("a1:1")).task("review")).input == ["draft"]
+        await check(kit)

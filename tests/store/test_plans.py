@@ -12,6 +12,7 @@ ROWS = 50_000
 INDEXES = {
     "find_jobs": "job_created",
     "find_jobs_by_name": "job_name",
+    "find_budget_questions": "job_name",
     "find_jobs_by_state": "job_state",
     "find_jobs_by_request_id": "job_request",
     "find_jobs_by_correlation_id": "job_correlation",

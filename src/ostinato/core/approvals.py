@@ -229,9 +229,10 @@ def check_actor(name: Any) -> str:
     return name
 
 
-def check_notes(notes: Any) -> None:
+def check_notes(notes: Any, field: str = "notes") -> None:
+    """What people say of what they do must be fit to be kept."""
     if notes is not None and (wrong := _wrong_text(notes, LONGEST_NOTES)):
-        raise errors.InvalidInput(f"notes {wrong}", field="notes")
+        raise errors.InvalidInput(f"{field} {wrong}", field=field)
 
 
 def _wrong_name(name: Any) -> str | None:

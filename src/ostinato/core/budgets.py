@@ -49,11 +49,25 @@ def budget_exhausted(job: rows.Job, tenant: TenantBudget | None, now: int) -> Ex
         return Exhausted(JOB, job.budget, job.spent, None)
     if tenant is None or job.name.startswith(graph.OWN_JOBS):
         return None
+    return tenant_exhausted(tenant, now)
+
+
+def tenant_exhausted(tenant: TenantBudget, now: int) -> Exhausted | None:
     if tenant.month is not None and tenant.spent_this_month >= tenant.month:
         return Exhausted(MONTH, tenant.month, tenant.spent_this_month, next_month(now))
     if tenant.day is not None and tenant.spent_today >= tenant.day:
         return Exhausted(DAY, tenant.day, tenant.spent_today, next_day(now))
     return None
+
+
+def period(scope: str, now: int) -> str:
+    """The day or the month of UTC, as it is written."""
+    return moments.moment(now).strftime("%Y-%m-%d" if scope == DAY else "%Y-%m")
+
+
+def begin(scope: str, now: int) -> int:
+    """Of the day or the month."""
+    return tallies.USAGE.begins(tallies.USAGE.bucket(now)) if scope == DAY else _begin(_first_day(now))
 
 
 def next_day(now: int) -> int:

@@ -19,9 +19,9 @@ _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 RESERVED = "ostinato."
 """How the engine's own functions, and the queue that they run on, are named."""
 SYSTEM_QUEUE = "ostinato.system"
-OWN_JOBS = ("gate:", "rule:")
+OWN_JOBS = ("gate:", "rule:", "budget:")
 """How jobs are named that the engine enters by itself, and that are its own."""
-RESERVED_JOBS = (*OWN_JOBS, "playbook:", "pipeline:", "undo:", "budget:")
+RESERVED_JOBS = (*OWN_JOBS, "playbook:", "pipeline:", "undo:")
 """How nobody may name a job."""
 MOST_CONCURRENCY = 1_000_000
 MOST_TAGS = 64

@@ -21,7 +21,7 @@ class ItemFilter(msgspec.Struct, frozen=True):
     retrying: bool = False
     """An attempt has failed, and the next one is due at a time."""
     held: bool = False
-    """Entered, and never run."""
+    """Entered, never run, and not over."""
 
     def __post_init__(self) -> None:
         documents.check_text(self.pipeline, "pipeline", 128)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -22,7 +23,8 @@ class Stand(msgspec.Struct, array_like=True, gc=False):
 
 
 BUDGET: Final = "$budget"
-"""Stands among the steps of an item while somebody is asked whether it may cost more."""
+"""Stands among the steps of an item while somebody is asked whether it may cost more; `attempt` is the question's."""
+_ASKED: Final = b'"$budget":'
 
 _stands = msgspec.json.Decoder(dict[str, Stand])
 
@@ -60,6 +62,8 @@ class Item(msgspec.Struct, gc=False):
     """Its version, run, steps and when it was reviewed, as the database has them."""
     was_open: bool = False
     was_retrying: bool = False
+    was_question: str | None = None
+    """The job in which people are asked about its budget, as the database has it."""
     stands: dict[str, Stand] | None = None
     was: dict[str, str | int] | None = None
     """How the steps stood when the transaction began; None if none of them has moved."""
@@ -80,6 +84,7 @@ class Item(msgspec.Struct, gc=False):
         self.was_status = self.status
         self.was_seen = (self.version, self.run, self.steps, self.reviewed_at)
         self.was_open, self.was_retrying = self.open, self.retry_at is not None
+        self.was_question = self.question()
         self.was = None
         self.made = []
         self.begins_at = self.by = self.why = self.told = self.over_budget = None
@@ -99,10 +104,16 @@ class Item(msgspec.Struct, gc=False):
         self.standing()[step] = Stand(courses.UNDONE, self.standing()[step].attempt)
         self.steps = codec.encode_own(self.standing())
 
-    def ask_for_budget(self) -> None:
+    def ask_for_budget(self, number: int) -> None:
         """Somebody is asked whether it may cost more; and is not asked again before that is decided."""
-        self.standing()[BUDGET] = Stand(states.WAITING)
+        self.standing()[BUDGET] = Stand(states.WAITING, number)
         self.steps = codec.encode_own(self.standing())
+
+    def question(self) -> str | None:
+        """The job in which somebody is asked whether it may cost more, by its steps as they are written."""
+        if _ASKED not in self.steps:
+            return None
+        return f"{self.job_id}.budget-{self.standing()[BUDGET].attempt}"
 
     def give_up(self, course: courses.Course) -> None:
         """Nothing more comes of its run, and it waits for nothing."""
@@ -202,6 +213,11 @@ class Item(msgspec.Struct, gc=False):
 
 def _is_past(stop: courses.Stop, how: Mapping[str, str | int]) -> bool:
     return stop.name in how and courses.is_done(stop, how[stop.name])
+
+
+def digest(payload: bytes) -> bytes:
+    """By which an item that is entered again is known, in letters: it is encrypted like a payload, where those are."""
+    return hashlib.sha256(payload).hexdigest().encode()
 
 
 def read(row: tuple[Any, ...]) -> Item:

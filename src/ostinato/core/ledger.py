@@ -73,8 +73,9 @@ def is_external(task: rows.Task) -> bool:
 
 
 def is_dead_letter(job: rows.Job, task: rows.Task) -> bool:
-    """Whether it has failed for good. That somebody has rejected an item of a pipeline is no failure."""
-    if task.state != states.FAILED:
+    """Whether it has failed for good. That somebody has rejected an item of a pipeline is no failure, and that an item
+    goes on without an optional step is none that anybody has to do something about."""
+    if task.state != states.FAILED or (task.optional and job.name.startswith(courses.JOB)):
         return False
     if task.error is None or not job.name.startswith((courses.JOB, BUDGET_JOB)) or not is_run_by_nobody(task):
         return True

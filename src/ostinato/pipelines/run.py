@@ -60,22 +60,16 @@ def spec(
 def inputs(spec: graph.JobSpec, about: dict[str, Any], payload: bytes, agents: Mapping[str, Work]) -> list[bytes]:
     """The inputs of the tasks of a run: what `given` says, what an agent needs, and for those who decide the payload
     itself."""
-    seen = shown(payload)
     encoded = codec.encode_own(about)
     made: list[bytes] = []
     for task in spec.tasks:
         if task.approval is not None:
-            made.append(seen)
+            made.append(payload)
         elif task.task_id in agents:
             made.append(agents[task.task_id].input(task.depends_on))
         else:
             made.append(encoded)
     return made
-
-
-def shown(payload: bytes) -> bytes:
-    """What people see of an item who decide on it."""
-    return payload if payload.startswith(b"{") else b'{"item":' + payload + b"}"
 
 
 def given(course: courses.Course, item_id: str, run: int, payload: bytes) -> dict[str, Any]:
@@ -98,8 +92,7 @@ def as_reviewed(payload: Any, reviews: Sequence[str], results: Mapping[str, Any]
     for review in reviews:
         decided: Any = results.get(review)
         if isinstance(decided, dict) and "payload" in decided:
-            seen: Any = cast("dict[str, Any]", decided)["payload"]
-            payload = seen if isinstance(payload, dict) else seen["item"]
+            payload = cast("dict[str, Any]", decided)["payload"]
     return payload
 
 

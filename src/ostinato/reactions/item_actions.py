@@ -55,6 +55,7 @@ class Actions(shelved.Shelved):
     async def _begin_again(
         self, item_id: str, how: Restart, actor: str | None, *, dry_run: bool = False
     ) -> commands.Entered:
+        approvals.check_notes(how.reason, "reason")
         item, payload = await self._item(item_id)
         course = await self.course(item.pipeline, item.version if how.version is None else how.version)
         index = _place(course, item, how.at)
@@ -137,6 +138,7 @@ class Actions(shelved.Shelved):
         )
 
     async def _move(self, item_id: str, how: Move, actor: str | None, *, dry_run: bool = False) -> commands.Entered:
+        approvals.check_notes(how.reason, "reason")
         item, _ = await self._item(item_id)
         allowed.move(await self.course(item.pipeline, item.version), item, how.status)
         given = self._encoded(how.payload)
@@ -148,6 +150,7 @@ class Actions(shelved.Shelved):
     async def _roll_back(
         self, item_id: str, reason: str | None, actor: str | None, *, dry_run: bool = False
     ) -> commands.Entered:
+        approvals.check_notes(reason, "reason")
         item, _ = await self._item(item_id)
         allowed.give_up(await self.course(item.pipeline, item.version), item)
         if dry_run:
@@ -234,7 +237,7 @@ def _check_approved(course: courses.Course, item: items.Item, kept: Mapping[str,
     """What was approved is approved; what has become of it since then is not."""
     for review in course.reviews:
         decided = kept.get(review)
-        if decided is not None and codec.decode(decided).get("payload") != codec.decode(run.shown(payload)):
+        if decided is not None and codec.decode(decided).get("payload") != codec.decode(payload):
             raise errors.NotPossible(
                 f"item {item.item_id!r} is not what was approved in {review!r} any more: begin there, or before it",
                 itemId=item.item_id,

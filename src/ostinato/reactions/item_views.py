@@ -35,7 +35,7 @@ class ItemView(msgspec.Struct, frozen=True, rename="camel"):
     open: bool
     """It is not over yet."""
     held: bool
-    """It was entered, and never run."""
+    """It was entered, never run, and is not over."""
     sentence: str
     """How it stands, as in `Retry scheduled for 2026-11-16T17:00:00.000Z`."""
     step: str | None
@@ -260,7 +260,7 @@ def item_view(course: courses.Course, item: items.Item) -> ItemView:
         code=item.status,
         phase=None if status is None else status.phase,
         open=bool(item.open),
-        held=item.run == 0,
+        held=item.run == 0 and bool(item.open),
         sentence=standing.sentence(course, item),
         step=item.step,
         attempt=item.attempt,

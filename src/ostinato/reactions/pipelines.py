@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -58,12 +58,17 @@ class Pipelines(bulk.Many, policies.Policies):
     async def enter_many(
         self, pipeline: str, new: Sequence[NewItem], *, hold: bool = False, actor: str | None = None
     ) -> list[commands.Entered]:
-        """Enter many items. Each is checked before any is entered, so that a bad one changes nothing."""
+        """Enter many items. Each is checked before any is entered, so that a bad one changes nothing.
+
+        Up to 500 are entered in one transaction. Of more, one that somebody else has entered meanwhile, as another, may
+        be found when those before it are there: then the error says which were `entered`."""
         documents.as_list(list(new), "items", 1, MOST_AT_ONCE)
         await self._app.note(actor, "items.enter", pipeline, items=len(new))
         course = await self.course(pipeline)
         await self._check_functions(course)
-        return await self._execute_all([await self._entering(course, one, hold or one.hold, actor) for one in new])
+        entering = [await self._entering(course, one, hold or one.hold, actor) for one in new]
+        await self._check_new(entering)
+        return await self._enter_all(entering)
 
     async def process(self, pipeline: str, most: int = 100, *, actor: str | None = None) -> list[commands.Entered]:
         """Begin the first run of items that were held back, those that wait longest first."""
@@ -167,12 +172,26 @@ class Pipelines(bulk.Many, policies.Policies):
         submit = None if hold else await self._submission(course, item_id, 1, payload, actor)
         return commands.EnterItem(item_id, course.pipeline.name, course.version, payload, submit, actor)
 
-    async def _execute_all(self, batch: Sequence[commands.Command]) -> list[Any]:
-        answers: list[Any] = []
-        for start in range(0, len(batch), AT_ONCE):
-            part = [self._engine.execute(command) for command in batch[start : start + AT_ONCE]]
-            answers += await asyncio.gather(*part)
+    async def _check_new(self, entering: Sequence[commands.EnterItem]) -> None:
+        commands.check_different(entering)
+        for part in _parts(entering):
+            known = await self._engine.store.items_by_id(self._tenant, [one.item_id for one in part])
+            for one in part:
+                one.check(known.get(one.item_id))
+
+    async def _enter_all(self, entering: Sequence[commands.EnterItem]) -> list[commands.Entered]:
+        answers: list[commands.Entered] = []
+        for part in _parts(entering):
+            try:
+                answers += await self._engine.execute(commands.EnterItems(part))
+            except errors.IdempotencyConflict as error:
+                error.details["entered"] = [one.item_id for one in answers if one.created]
+                raise
         return answers
+
+
+def _parts(entering: Sequence[commands.EnterItem]) -> Iterator[list[commands.EnterItem]]:
+    return (list(entering[start : start + AT_ONCE]) for start in range(0, len(entering), AT_ONCE))
 
 
 def _begun(answer: commands.Entered | BaseException) -> commands.Entered:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ostinato import context, errors
-from ostinato.core import commands, items, usage
+from ostinato.core import budgets, commands, usage
 from ostinato.pipelines import run as runs
 from ostinato.reactions import adapting, definitions, pipelines
 
@@ -35,7 +35,7 @@ class Keeping:
         decided = (await ctx.dependency_outputs.load())[commands.APPROVE]
         running = self._app.engine
         item, _ = await running.store.item(ctx.tenant, item_id)
-        if item.job_id != job_id or items.BUDGET not in item.standing():
+        if item.question() != ctx.job_id:
             return "it went on, or was given up, before this was decided"
         if decided is None or "error" in decided:
             await running.execute(commands.RollBack(item_id, reason="nobody wants it to cost more"))
@@ -43,6 +43,17 @@ class Keeping:
         more = _raised(decided["payload"], budget)
         await running.execute(commands.SetBudget(job_id, more, actor=", ".join(decided["reviewedBy"])))
         return f"raised to {usage.shown(more)}"
+
+    async def raise_tenant_budget(self, ctx: context.Context, scope: str, period: str, budget: float) -> str:
+        """Do what was decided about a tenant that has spent what it may. Who gives too little is asked again."""
+        decided = (await ctx.dependency_outputs.load())[commands.APPROVE]
+        running = self._app.engine
+        if decided is None or budgets.period(scope, running.db.now()) != period:
+            return "nobody has decided in time"
+        was, more = usage.micros(budget, "budget"), _raised(decided["payload"], budget)
+        raised = await running.store.raise_budget(ctx.tenant, scope, was, more)
+        running.timers.wake()
+        return f"raised to {usage.shown(more)}" if raised else "it is another budget by now, or this is no more than it"
 
 
 def _raised(payload: Any, budget: float) -> int:
@@ -64,4 +75,8 @@ async def _arguments(ctx: context.Context, given: dict[str, Any]) -> dict[str, A
 
 def named(keeping: Keeping) -> dict[str, Any]:
     """By the names of the functions."""
-    return {commands.UNDO: keeping.undo, commands.RAISE: keeping.raise_budget}
+    return {
+        commands.UNDO: keeping.undo,
+        commands.RAISE: keeping.raise_budget,
+        commands.RAISE_TENANT: keeping.raise_tenant_budget,
+    }

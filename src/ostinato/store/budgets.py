@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import NamedTuple
 
-from ostinato.core import budgets, ledger, tallies
-from ostinato.core.commands import spending
+from ostinato.core import budgets, commands, ledger, rows, states, tallies
+from ostinato.core.commands import asking, spending
 from ostinato.store import database
 from ostinato.store.database import fetch
 
@@ -82,6 +82,39 @@ def held(book: ledger.Ledger) -> list[tuple[str, int | None, int | None]]:
     return [(book.tenant, budget.day, budget.month)] if book.waits_for_tenant and budget is not None else []
 
 
+def ask(tenant: str, book: ledger.Ledger) -> database.Script[None]:
+    """Something waits for the tenant's budget: people are asked whether more may be spent, unless they are already."""
+    used_up = None if book.tenant_budget is None else budgets.tenant_exhausted(book.tenant_budget, book.now)
+    if used_up is None:
+        return
+    asked = yield from _questions(tenant, used_up.scope, book.now)
+    if not asking.need_ask(used_up, asked):
+        return
+    number = len(asked)
+    while (yield fetch("load_jobs", tenant=tenant, job_ids=[asking.tenant_question(used_up, book.now, number)])):
+        number += 1  # somebody has given this id to a job of theirs
+    asking.ask_for_tenant(book, used_up, asking.tenant_question(used_up, book.now, number))
+
+
+def _questions(tenant: str, scope: str, now: int) -> database.Script[list[asking.Question]]:
+    name, since = f"{asking.TENANT}{scope}", budgets.begin(scope, now)
+    found = yield fetch("find_budget_questions", tenant=tenant, name=name, since=since)
+    return [asking.Question(*row) for row in found]
+
+
+def withdraw(tenant: str, book: ledger.Ledger, job_ids: list[str]) -> database.Script[None]:
+    """Take questions out of the inbox that no item waits for an answer to any more."""
+    for row in (yield fetch("load_jobs", tenant=tenant, job_ids=job_ids)):
+        job = rows.Job(*row)
+        job.note()
+        book.jobs.setdefault(job.job_id, job)
+    for row in (yield fetch("load_whole_jobs", tenant=tenant, job_ids=job_ids)):
+        task = rows.Task(*row)
+        book.tasks.setdefault(task.key, task)
+    for job_id in job_ids:
+        commands.withdraw(book, job_id, "nobody needs an answer any more")
+
+
 class Budgets:
     db: database.Database
     budgets: BudgetCache
@@ -96,12 +129,33 @@ class Budgets:
 
         return await self.db.read(script)
 
-    async def set_budget(self, tenant: str, day: int | None, month: int | None) -> None:
-        """From now on. What waits for the budget of before is due at once, and then waits again or does not."""
+    async def set_budget(self, tenant: str, day: int | None, month: int | None) -> list[str]:
+        """From now on. What waits for the budget of before is due at once, and then waits again or does not. The answer
+        is the jobs in which people are still asked about another budget than this."""
 
-        def script() -> database.Script[None]:
+        def script() -> database.Script[list[str]]:
+            now = self.db.now()
             yield fetch("set_budget", tenant=tenant, day=day, month=month)
-            yield fetch("wake_for_budget", tenant=tenant, now=self.db.now())
+            yield fetch("wake_for_budget", tenant=tenant, now=now)
+            moot: list[str] = []
+            for scope, amount in ((budgets.DAY, day), (budgets.MONTH, month)):
+                asked = yield from _questions(tenant, scope, now)
+                moot += [one.job_id for one in asked if one.state == states.RUNNING and one.amount != amount]
+            return moot
 
-        await self.db.write(script)
+        moot = await self.db.write(script)
         self.budgets.forget(tenant)
+        return moot
+
+    async def raise_budget(self, tenant: str, scope: str, was: int, amount: int) -> bool:
+        """Somebody was asked, and raises a budget of so much. False if it is another by now, or this would not raise
+        it: what waits for it looks again all the same."""
+
+        def script() -> database.Script[bool]:
+            raised = yield fetch(f"raise_budget_{scope}", tenant=tenant, was=was, amount=amount)
+            yield fetch("wake_for_budget", tenant=tenant, now=self.db.now())
+            return bool(raised)
+
+        raised = await self.db.write(script)
+        self.budgets.forget(tenant)
+        return raised

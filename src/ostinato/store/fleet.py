@@ -185,7 +185,8 @@ class Fleet:
     async def prune(self, tenant: str, default_seconds: float, older_than: float | None = None, most: int = 200) -> int:
         """Remove what ended longer ago than the tenant's retention, or than `older_than` seconds.
 
-        Up to `most` jobs, and as many executions elsewhere. What others have told is kept as long.
+        Up to `most` jobs, as many executions elsewhere, and as many items that were never run. What others have told is
+        kept as long.
         """
 
         def script() -> database.Script[int]:
@@ -197,7 +198,9 @@ class Fleet:
             yield fetch("prune_outside_event", tenant=tenant, before=before)
             outside = yield from executions.prune(tenant, before, most)
             old = yield fetch("finished_jobs", tenant=tenant, before=before, most=most)
-            return outside + (yield from _remove(tenant, before, old))
+            items = yield fetch("prune_unrun_item", tenant=tenant, before=before, most=most)
+            yield from _count_items_off(tenant, items)
+            return outside + len(items) + (yield from _remove(tenant, before, old))
 
         return await self.db.write(script)
 
@@ -220,8 +223,11 @@ def _remove(tenant: str, before: int, old: list[database.Row]) -> database.Scrip
     job_ids = [row[0] for row in locked]
     for table in PRUNE_TABLES:
         yield fetch(f"prune_{table}", tenant=tenant, job_ids=job_ids)
-    items = yield fetch("prune_item", tenant=tenant, job_ids=job_ids)
+    yield from _count_items_off(tenant, (yield fetch("prune_item", tenant=tenant, job_ids=job_ids)))
+    return len(job_ids)
+
+
+def _count_items_off(tenant: str, items: list[database.Row]) -> database.Script[None]:
     gone = collections.Counter(f"{pipeline}/{status}" for pipeline, status in items)
     fewer = {(core_tallies.ITEMS.name, key, 0): (-count, 0) for key, count in gone.items()}
     yield database.Run([("add_tally", tallies.rows_of(tenant, fewer, ""))])
-    return len(job_ids)

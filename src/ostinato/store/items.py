@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ostinato import errors
@@ -42,6 +42,15 @@ class Items:
                 raise errors.ItemNotFound(f"there is no item {item_id!r}", itemId=item_id)
             *row, payload = found[0]
             return items.read(tuple(row)), payload
+
+        return await self.db.read(script, snapshot=False)
+
+    async def items_by_id(self, tenant: str, item_ids: Sequence[str]) -> dict[str, items.Item]:
+        """Those of these items that there are."""
+
+        def script() -> database.Script[dict[str, items.Item]]:
+            found = yield fetch("load_items_by_id", tenant=tenant, item_ids=sorted(set(item_ids)))
+            return {item.item_id: item for item in map(items.read, found)}
 
         return await self.db.read(script, snapshot=False)
 

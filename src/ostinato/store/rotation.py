@@ -35,7 +35,7 @@ TABLES = (
         200,
     ),
     Table("outside_event", {"source": "", "event": ""}, {"data": "outside"}, 200),
-    Table("item", {"item": ""}, {"payload": "item"}, 200),
+    Table("item", {"item": ""}, {"payload": "item", "digest": "item_digest"}, 200),
     Table("result", {"job": ""}, {"document": "result", "text": "result_text"}, 50),
 )
 

@@ -41,12 +41,13 @@ WRITES = {
     "insert_event_page": Carrier(1, (2,), ((5, "events"),)),
     "insert_approval": Carrier(1, (2, 3), ((5, "approval"), (6, "approval_payload"))),
     "insert_outside_event": Carrier(1, (2,), ((4, "outside"),)),
-    "insert_item": Carrier(1, (), ((21, "item"),)),
+    "insert_item": Carrier(1, (), ((19, "item_digest"), (21, "item"))),
     "update_item": Carrier(1, (), ((18, "item"),)),
     "insert_result": Carrier(2, (), ((6, "result"), (7, "result_text"))),
 }
 _INPUT = 10
 _APPROVAL = Carrier(0, (1, 2), ((4, "approval"), (5, "approval_payload")))
+_ITEM = Carrier(0, (), ((18, "item_digest"),), leniently=True)
 _RESULT = Carrier(2, (), ((6, "result"), (7, "result_text")))
 _TASK = Carrier(0, (1,), ((_INPUT, "input"), (18, "output"), (19, "error")))
 # Transitions load tasks without opening them: they move payloads about and never look inside, and one that cannot be
@@ -70,7 +71,9 @@ READS = {
     "feed": Carrier(2, (3,), ((5, "events"),)),
     "feed_of_job": Carrier(2, (3,), ((5, "events"),)),
     "list_outside_events": Carrier(0, (1,), ((3, "outside"),)),
-    "read_item": Carrier(0, (), ((20, "item"),)),
+    "read_item": Carrier(0, (), ((18, "item_digest"), (20, "item"))),
+    "load_items": _ITEM,
+    "load_items_by_id": _ITEM,
     "read_result": _RESULT,
     "read_results": _RESULT,
     "read_dead_letters": Carrier(0, (1,), ((5, "error"), (6, "input"))),

@@ -180,13 +180,15 @@ class Store(
                 # on what the database says.
                 return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
             leases = [] if claim is None else claim.apply(book, candidates)
-            if book.items or book.items_by_id:
-                commands.follow(book)
+            if (book.items or book.items_by_id) and (answered := commands.follow(book)):
+                yield from budgets.withdraw(tenant, book, answered)
+            if book.waits_for_tenant:
+                if not wanted.fresh_budget:
+                    wanted.fresh_budget = True  # whether to wait is decided on what the database says
+                    return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
+                yield from budgets.ask(tenant, book)
             if rules:
                 commands.react(book, rules)
-            if book.waits_for_tenant and not wanted.fresh_budget:
-                wanted.fresh_budget = True  # whether to wait is decided on what the database says
-                return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
             changes = writes.of_ledger(tenant, book, self._writer.name(now) if book.tallies else "")
         yield database.Run(changes)
         return _Decision(book, recalled, answers, leases, candidates)

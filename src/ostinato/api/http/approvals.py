@@ -81,7 +81,10 @@ async def show_approval(client: Client, job_id: JobId, task_id: TaskId, key: Key
 async def decide_approval(
     client: Client, principal: Principal, job_id: JobId, task_id: TaskId, body: approvals.Decision
 ) -> commands.Decided:
-    """Decide, in the name of the key. The same decision again changes nothing."""
+    """Decide, in the name of the key. The same decision again changes nothing. What the tenant may spend is for an
+    admin to decide."""
+    if await client.approvals.is_about_tenant(job_id):
+        principal.require(scopes.ADMIN)
     return await client.approvals.decide(
         job_id,
         task_id,

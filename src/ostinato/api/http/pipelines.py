@@ -115,7 +115,7 @@ async def wanted_items(
         float | None, Query(gt=0, le=1e9, description="Not over, and in their status for more than these seconds.")
     ] = None,
     retrying: Annotated[bool, Query(description="The next attempt is due at a time.")] = False,
-    held: Annotated[bool, Query(description="Entered, and never run.")] = False,
+    held: Annotated[bool, Query(description="Entered, never run, and not over.")] = False,
 ) -> item_views.Wanted:
     return item_views.Wanted(status, stuck, retrying, held)
 

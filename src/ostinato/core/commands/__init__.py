@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 from ostinato.core import ledger, needs
 from ostinato.core.commands.approving import Decide, Decided
+from ostinato.core.commands.asking import APPROVE, RAISE, RAISE_TENANT, Withdraw, withdraw
 from ostinato.core.commands.consequences import make_failure, outcome_of
 from ostinato.core.commands.external import CompleteTask, FailTask
-from ostinato.core.commands.following import APPROVE, RAISE, UNDO, follow
+from ostinato.core.commands.following import UNDO, follow
 from ostinato.core.commands.gating import (
     Arrive,
     Arrived,
@@ -28,11 +29,13 @@ from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, Resu
 from ostinato.core.commands.piping import (
     Entered,
     EnterItem,
+    EnterItems,
     FinishItem,
     MigrateItem,
     MoveItem,
     RollBack,
     StartRun,
+    check_different,
 )
 from ostinato.core.commands.producing import AddTasks, Submit, Submitted
 from ostinato.core.commands.reacting import Observe, react
@@ -60,6 +63,7 @@ class Command(Protocol):
 __all__ = [
     "APPROVE",
     "RAISE",
+    "RAISE_TENANT",
     "UNDO",
     "AddTasks",
     "Arrive",
@@ -74,6 +78,7 @@ __all__ = [
     "Decided",
     "DropLeases",
     "EnterItem",
+    "EnterItems",
     "Entered",
     "Expire",
     "ExpireGate",
@@ -104,10 +109,13 @@ __all__ = [
     "Submit",
     "Submitted",
     "Suspend",
+    "Withdraw",
+    "check_different",
     "follow",
     "late_key",
     "make_failure",
     "outcome_of",
     "place_of",
     "react",
+    "withdraw",
 ]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from ostinato import errors
-from ostinato.core import allowed, courses, events, items, ledger, needs, rows, states
+from ostinato.core import allowed, codec, courses, events, items, ledger, needs, rows, states
 from ostinato.core.commands import consequences, following, producing
 
 
@@ -36,20 +35,28 @@ class EnterItem(msgspec.Struct, gc=False):
         wanted.courses.add((self.pipeline, self.version))
         if self.submit is not None:
             self.submit.needs(wanted)
+            wanted.job(self.submit.job_id)
+
+    def check(self, known: items.Item | None) -> None:
+        """Refuse an id under which there is another item."""
+        if known is not None and not self.is_same(known):
+            raise errors.IdempotencyConflict(
+                f"there is already an item {self.item_id!r}, which is another: use another itemId, or restart it",
+                itemId=self.item_id,
+            )
+
+    def is_same(self, known: items.Item) -> bool:
+        codec.check_open(known.digest)
+        return (known.pipeline, known.digest) == (self.pipeline, items.digest(self.payload))
 
     def apply(self, book: ledger.Ledger) -> Entered:
-        digest = hashlib.sha256(self.payload).digest()
         known = book.items_by_id.get(self.item_id)
+        self.check(known)
         if known is not None:
-            if (known.pipeline, known.digest) != (self.pipeline, digest):
-                raise errors.IdempotencyConflict(
-                    f"there is already an item {self.item_id!r}, which is another: use another itemId, or restart it",
-                    itemId=self.item_id,
-                )
             return Entered(known.item_id, known.job_id, known.status, False)
         course = book.courses[(self.pipeline, self.version)]
-        if self.submit is not None and self.submit.job_id in book.jobs:
-            raise errors.IdempotencyConflict(f"there is already a job {self.submit.job_id!r}: use another itemId")
+        if self.submit is not None:
+            _check_free(book, self.submit.job_id)
         item = items.Item(
             self.item_id,
             self.pipeline,
@@ -69,7 +76,7 @@ class EnterItem(msgspec.Struct, gc=False):
             self.actor,
             None,
             None,
-            digest,
+            items.digest(self.payload),
         )
         book.items_by_id[item.item_id] = item
         book.new_items[item.item_id] = self.payload
@@ -79,6 +86,36 @@ class EnterItem(msgspec.Struct, gc=False):
         else:
             begin_run(book, item, self.submit, course.initial)
         return Entered(item.item_id, item.job_id, item.status, True)
+
+
+class EnterItems(msgspec.Struct, gc=False):
+    """Enter all of these items, or if one of them is refused, none."""
+
+    entering: list[EnterItem]
+
+    def needs(self, wanted: needs.Needs) -> None:
+        for one in self.entering:
+            one.needs(wanted)
+
+    def apply(self, book: ledger.Ledger) -> list[Entered]:
+        check_different(self.entering)
+        for one in self.entering:
+            known = book.items_by_id.get(one.item_id)
+            one.check(known)
+            if known is None and one.submit is not None:
+                _check_free(book, one.submit.job_id)
+        return [one.apply(book) for one in self.entering]
+
+
+def check_different(entering: Sequence[EnterItem]) -> None:
+    """Refuse a list that has two items under one id."""
+    first: dict[str, EnterItem] = {}
+    for one in entering:
+        if first.setdefault(one.item_id, one).payload != one.payload:
+            raise errors.IdempotencyConflict(
+                f"there are two items {one.item_id!r}, which are not the same: use another itemId for one of them",
+                itemId=one.item_id,
+            )
 
 
 class StartRun(msgspec.Struct, gc=False):
@@ -104,12 +141,14 @@ class StartRun(msgspec.Struct, gc=False):
         wanted.items.add(self.item_id)
         wanted.courses.add((self.pipeline, self.version))
         self.submit.needs(wanted)
+        wanted.job(self.submit.job_id)
 
     def apply(self, book: ledger.Ledger) -> Entered:
         item = book.item(self.item_id)
         course = book.courses[(item.pipeline, self.version)]
         begins_at = course.codes[self.begins_at]
         _check_rests(book, item, self.seen_run)
+        _check_free(book, self.submit.job_id)
         if self.reviewed:
             _check_waits(book, item)
         allowed.begin(course, item, begins_at)
@@ -272,6 +311,14 @@ def set_aside(book: ledger.Ledger, item: items.Item, reason: str, actor: str | N
             book.move(task, states.SKIPPED, events.TASK_SKIPPED, told)
         consequences.cancel_open_tasks(book, job, told)
         book.end_job(job, states.CANCELLED, reason=reason, actor=actor)
+
+
+def _check_free(book: ledger.Ledger, job_id: str) -> None:
+    """Anybody may have given the id of a run to a job of theirs."""
+    if job_id in book.jobs:
+        raise errors.IdempotencyConflict(
+            f"there is already a job {job_id!r}, which would be the run of this item: use another itemId", jobId=job_id
+        )
 
 
 def _check_waits(book: ledger.Ledger, item: items.Item) -> None:

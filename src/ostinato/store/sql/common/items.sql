@@ -21,9 +21,9 @@ WHERE tenant = :tenant AND pipeline = :pipeline AND status = :status AND item_id
 ORDER BY status_at, item_id LIMIT :most;
 
 -- name: find_items_held
--- Items that were entered and never run, longest first.
+-- Items that were entered, never run, and not given up, longest first.
 SELECT entered_at, item_id FROM item
-WHERE tenant = :tenant AND pipeline = :pipeline AND run = 0 AND (entered_at, item_id) > (:at, :item_id)
+WHERE tenant = :tenant AND pipeline = :pipeline AND run = 0 AND open AND (entered_at, item_id) > (:at, :item_id)
 ORDER BY entered_at, item_id LIMIT :most;
 
 -- name: find_items_stuck
@@ -38,6 +38,14 @@ ORDER BY status_at, item_id LIMIT :most;
 SELECT retry_at, item_id FROM item
 WHERE tenant = :tenant AND pipeline = :pipeline AND retry_at IS NOT NULL AND (retry_at, item_id) > (:at, :item_id)
 ORDER BY retry_at, item_id LIMIT :most;
+
+-- name: prune_unrun_item
+-- Remove items that were never run and were over before a time: no run of theirs takes them along.
+DELETE FROM item WHERE tenant = :tenant AND item_id IN (
+    SELECT x.item_id FROM item x
+    WHERE x.tenant = :tenant AND x.run = 0 AND NOT x.open AND x.status_at < :before
+    ORDER BY x.status_at LIMIT :most)
+RETURNING pipeline, status;
 
 -- name: list_history
 -- The moves of an item, in order.

@@ -54,9 +54,9 @@ ORDER BY source, event_id
 LIMIT :most;
 
 -- name: rotate_item
--- Items of pipelines whose payload the newest key has not encrypted, from a place on.
-SELECT item_id, payload FROM item
-WHERE tenant = :tenant AND item_id > :after_item AND substr(payload, 1, 17) <> :head
+-- Items of pipelines that the newest key has not encrypted, from a place on.
+SELECT item_id, payload, digest FROM item
+WHERE tenant = :tenant AND item_id > :after_item AND (substr(payload, 1, 17) <> :head OR substr(digest, 1, 17) <> :head)
 ORDER BY item_id
 LIMIT :most;
 
@@ -112,9 +112,9 @@ WHERE tenant = :tenant AND source = :source AND event_id = :event AND data = :ol
 RETURNING event_id;
 
 -- name: reseal_item
--- Replace the payload of an item.
-UPDATE item SET payload = :new_payload
-WHERE tenant = :tenant AND item_id = :item AND payload = :old_payload
+-- Replace the payload of an item, and what it is known by.
+UPDATE item SET payload = :new_payload, digest = :new_digest
+WHERE tenant = :tenant AND item_id = :item AND payload = :old_payload AND digest = :old_digest
 RETURNING item_id;
 
 -- name: reseal_result
@@ -137,6 +137,7 @@ FROM (
     UNION ALL SELECT 'approval', document FROM approval WHERE tenant = :tenant
     UNION ALL SELECT 'approval_payload', payload FROM approval WHERE tenant = :tenant AND payload IS NOT NULL
     UNION ALL SELECT 'item', payload FROM item WHERE tenant = :tenant
+    UNION ALL SELECT 'item_digest', digest FROM item WHERE tenant = :tenant
     UNION ALL SELECT 'outside', data FROM outside_event WHERE tenant = :tenant
     UNION ALL SELECT 'result', document FROM result WHERE tenant = :tenant
     UNION ALL SELECT 'result_text', text FROM result WHERE tenant = :tenant

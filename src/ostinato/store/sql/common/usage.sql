@@ -25,3 +25,19 @@ RETURNING tenant;
 -- Let those who wait for a tenant's budget look again.
 UPDATE timer SET due_at = :now WHERE tenant = :tenant AND kind = 'budget' AND due_at IS NOT NULL AND due_at > :now
 RETURNING task_id;
+
+-- name: find_budget_questions
+-- What people are, or were, asked about a tenant's budget since a day or a month began.
+SELECT job_id, state, tolerated, tags FROM job
+WHERE tenant = :tenant AND name = :name AND name <> '' AND created_at >= :since
+ORDER BY created_at DESC, job_id DESC;
+
+-- name: raise_budget_day
+-- Let a tenant spend more in a day, if what it may spend is still what was looked at, and less than that.
+UPDATE tenant SET budget_day = :amount WHERE tenant = :tenant AND budget_day = :was AND budget_day < :amount
+RETURNING tenant;
+
+-- name: raise_budget_month
+-- Let a tenant spend more in a month, if what it may spend is still what was looked at, and less than that.
+UPDATE tenant SET budget_month = :amount WHERE tenant = :tenant AND budget_month = :was AND budget_month < :amount
+RETURNING tenant;

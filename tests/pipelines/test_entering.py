@@ -1,0 +1,97 @@
+"""Items are entered all together or not at all, and kept as long as they should be."""
+
+from __future__ import annotations
+
+import pytest
+
+from ostinato import errors, testing
+from ostinato.core import item_filters
+from ostinato.reactions import pipelines as reactions
+from ostinato.reactions.pipelines import NewItem
+from tests.engine.support import job, task
+from tests.pipelines.support import Newsroom, publishing
+from tests.pipelines.test_items import check, enter, status
+
+
+async def entered(kit: testing.Kit) -> list[str]:
+    found = await kit.app.pipelines.list(item_filters.ItemFilter("publishing"), most=100)
+    return sorted(item.item_id for item in found)
+
+
+@pytest.mark.parametrize("at_once", [500, 2])
+@pytest.mark.parametrize("wrong", ["a1", "new-1"])
+async def test_a_list_with_an_item_that_is_another_changes_nothing(
+    url: str, monkeypatch: pytest.MonkeyPatch, wrong: str, at_once: int
+) -> None:
+    """Whether it was entered before, or is in the list twice."""
+    monkeypatch.setattr(reactions, "AT_ONCE", at_once)
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        new = [NewItem({"title": "News"}, f"new-{number}") for number in range(5)]
+        with pytest.raises(errors.IdempotencyConflict, match=wrong):
+            await kit.app.pipelines.enter_many("publishing", [*new, NewItem({"title": "Other"}, wrong)])
+        assert await entered(kit) == ["a1"]
+        same = [*new, NewItem({"title": "News"}, "a1"), new[0]]
+        answers = await kit.app.pipelines.enter_many("publishing", same)
+        assert [one.created for one in answers] == [True] * 5 + [False, False]
+        await kit.run_until_idle()
+        await check(kit)
+
+
+async def test_who_is_overtaken_between_two_batches_is_told_what_was_entered(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reactions, "AT_ONCE", 2)
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+
+        async def nothing_is_known(*_: object) -> None:
+            """As it was before somebody else entered it."""
+
+        monkeypatch.setattr(reactions.Pipelines, "_check_new", nothing_is_known)
+        new = [NewItem({"title": "News"}, f"new-{number}") for number in range(4)]
+        with pytest.raises(errors.IdempotencyConflict) as refused:
+            await kit.app.pipelines.enter_many("publishing", [*new[:3], NewItem({"title": "Other"}, "a1"), new[3]])
+        assert refused.value.details["entered"] == ["new-0", "new-1"]
+        assert await entered(kit) == ["a1", "new-0", "new-1"]
+
+
+async def test_an_item_whose_run_would_have_the_id_of_another_job_is_refused(url: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await kit.app.pipelines.define(publishing())
+        await kit.app.submit(job(task("a", "fetch"), jobId="a7:1"))
+        with pytest.raises(errors.IdempotencyConflict, match="a7:1"):
+            await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a7")
+        await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a8", hold=True)
+        await kit.app.submit(job(task("a", "fetch"), jobId="a8:1"))
+        with pytest.raises(errors.IdempotencyConflict, match="a8:1"):
+            await kit.app.pipelines.restart("a8")
+        assert await status(kit, "a8") == 100
+
+
+async def test_a_held_item_that_was_given_up_is_not_processed_and_goes_in_time(url: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await kit.app.pipelines.define(publishing())
+        for item_id in ("kept", "gone"):
+            await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id=item_id, hold=True)
+        await kit.app.pipelines.roll_back("gone", actor="olga")
+        assert [
+            item.item_id for item in await kit.app.pipelines.list(item_filters.ItemFilter("publishing", held=True))
+        ] == ["kept"]
+        assert not (await kit.app.pipelines.view("gone")).held
+        await kit.advance(20 * 86_400)
+        await kit.app.prune()
+        assert await status(kit, "gone") == 500
+        await kit.advance(20 * 86_400)
+        await kit.app.prune()
+        with pytest.raises(errors.ItemNotFound):
+            await kit.app.pipelines.item("gone")
+        assert await status(kit, "kept") == 100
+        counts = {one.name: one.items for one in (await kit.app.pipelines.health("publishing")).statuses if one.items}
+        assert counts == {"discovered": 1}
+        await check(kit)
+        assert [one.item_id for one in await kit.app.pipelines.process("publishing")] == ["kept"]

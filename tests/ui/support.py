@@ -14,6 +14,7 @@ from playwright.sync_api import Page
 
 from ostinato import Context, Ostinato, TerminalError
 from ostinato.api import server, settings
+from ostinato.api.live import hub
 from tests.engine import support
 from tests.engine.support import task
 from tests.pipelines import support as pipelines
@@ -41,6 +42,8 @@ class Site:
         self.newsroom = pipelines.Newsroom(app=self.app)
         self.cured = False
         """Whether the function `fragile` works by now."""
+        self.hub: hub.Hub | None = None
+        """From where the pages hear what happens."""
         self.admin = ""
         """The text of a key, if there are keys."""
 
@@ -50,7 +53,7 @@ class Site:
         async with self.app, server.Server(self.app, options) as made:
             listener = server.Listener(made)
             await listener.start()
-            self.address = listener.address
+            self.address, self.hub = listener.address, made.hub
             self._started.set()
             await self._stop.wait()
             await listener.stop()

@@ -97,6 +97,52 @@ def test_a_busy_job_is_not_asked_for_at_every_event(site: Site, page: Page) -> N
     assert len(payloads) <= 4, "large payloads are only read when the task itself has moved on"
 
 
+def test_what_many_jobs_came_to_is_told_of_each(site: Site, page: Page) -> None:
+    """One has ended before anybody looked, and another one cannot be reached when it is its turn."""
+    ended = site.submit(task("a"), name="bulk")
+    assert site.ended(ended) == "completed"
+    running = [site.submit(task("a", "nobody-has-this"), name="bulk") for _ in range(2)]
+    page.goto(f"{site.address}/ui/executions?agent=bulk")
+    page.get_by_label("All on this page").check()
+    page.get_by_role("button", name="Cancel…", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("row").filter(has_text=ended)).to_contain_text("nothing: it has ended: completed")
+    go = dialog.get_by_role("button", name="Cancel 2 of 3", exact=True)
+    expect(go).to_be_enabled()
+    refused = [{"message": "the database is away", "extensions": {"code": "unavailable"}}]
+
+    def answer(route: Route) -> None:
+        asked = route.request.post_data or ""
+        if "mutation Cancel" in asked and running[0] in asked:
+            route.fulfill(json={"data": None, "errors": refused})
+        else:
+            route.continue_()
+
+    page.route("**/graphql", answer)
+    go.click()
+    expect(dialog.get_by_role("alert")).to_contain_text("1 of 2 done")
+    expect(dialog.get_by_role("row").filter(has_text=running[0])).to_contain_text("the database is away")
+    expect(dialog.get_by_role("row").filter(has_text=running[1])).to_contain_text("it is cancelled")
+    dialog.get_by_role("button", name="Close", exact=True).last.click()
+    expect(page.get_by_role("row").filter(has_text=running[1])).to_contain_text("cancelled")
+    page.unroute("**/graphql")
+
+
+def test_a_decision_leaves_what_it_was_about_in_sight(site: Site, page: Page) -> None:
+    """A second click must not decide on the next one in the inbox."""
+    page.goto(f"{site.address}/ui/approvals")
+    for title in ("First", "Second"):
+        site.submit(task("review", "review", approval={"title": f"{title} of two"}), name="article")
+    inbox, detail = page.get_by_role("list", name="Inbox"), page.get_by_label("The approval")
+    expect(inbox.get_by_role("listitem").filter(has_text="of two")).to_have_count(2)
+    shown = detail.get_by_role("heading").inner_text()
+    expect(page).to_have_url(re.compile("job="))
+    detail.get_by_role("button", name="reject", exact=True).click()
+    expect(detail).to_contain_text("local: reject")
+    expect(inbox.get_by_role("listitem").filter(has_text=shown)).to_have_count(0)
+    expect(detail.get_by_role("heading")).to_have_text(shown)
+
+
 def test_a_task_of_the_graph_is_opened_by_keyboard(site: Site, page: Page) -> None:
     job_id = site.submit(task("fetch"), task("book", "echo", "fetch"))
     site.ended(job_id)

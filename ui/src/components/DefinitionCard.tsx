@@ -71,18 +71,23 @@ export function DefinitionCard({
 function Edit({ kind, found, onSaved }: { kind: Kind; found: Definition; onSaved: () => void }) {
   const act = useAct();
   const [text, setText] = useState('');
+  /** What was opened, and not what it may have become meanwhile. */
+  const [opened, setOpened] = useState(found.version);
   return (
     <Action
       label="Edit…"
       title={`Another version of ${found.name}`}
       confirm="Save"
-      onOpen={() => setText(JSON.stringify(found.definition, null, 2))}
+      onOpen={() => {
+        setText(JSON.stringify(found.definition, null, 2));
+        setOpened(found.version);
+      }}
       act={async () => {
         const { value, error } = parsed(text);
         if (error !== null) throw new Error(error);
         const { defined } = await act(KINDS[kind].define, {
           definition: value,
-          expectedVersion: found.version,
+          expectedVersion: opened,
         });
         onSaved();
         return `${defined.name} is at version ${defined.version}`;

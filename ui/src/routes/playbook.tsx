@@ -10,6 +10,7 @@ import { DefinitionCard } from '../components/DefinitionCard';
 import { useViewer } from '../components/Doorway';
 import { ExecutionTable } from '../components/ExecutionTable';
 import { RunPlaybook } from '../components/RunPlaybook';
+import { command } from '../model/commands';
 import { agentRows, type AgentDocument, type GraphDocument, type PlaybookDocument } from '../model/playbook';
 import { Run, type TaskRow } from '../model/run';
 import { KINDS } from '../services/definitions';
@@ -35,7 +36,10 @@ export function PlaybookPage() {
       title={name}
       about={playbook && `${playbook.type} for the domain ${playbook.domain}`}
       actions={
-        <CopyAs path={`/v1/playbooks/${encodeURIComponent(name)}`} cli={`ostinato playbooks show ${name}`} />
+        <CopyAs
+          path={`/v1/playbooks/${encodeURIComponent(name)}`}
+          cli={command('ostinato playbooks show', name)}
+        />
       }
     >
       <Answer of={shelf}>

@@ -8,6 +8,7 @@ import { Moment, Page } from '../components/bits';
 import { Draft } from '../components/Draft';
 import { SearchIcon } from '../components/icons';
 import { Payload } from '../components/Payload';
+import { command } from '../model/commands';
 import { brief } from '../model/payload';
 import { pruned } from '../model/search';
 import { RESULTS, SEARCH } from '../services/results';
@@ -39,7 +40,10 @@ export function Results() {
       title="Results"
       about="What jobs have saved, found by words and by likeness"
       actions={
-        <CopyAs path={`/v1/results/search?${query}`} cli={`ostinato results search '${search.q ?? ''}'`} />
+        <CopyAs
+          path={`/v1/results/search?${query}`}
+          cli={command('ostinato results search', search.q ?? '')}
+        />
       }
     >
       <Group align="flex-end" gap="xs" mb="md" role="search" aria-label="Results">

@@ -81,6 +81,19 @@ def test_axe_finds_nothing_serious(site: Site, page: Page, scheme: str) -> None:
     assert {name: troubles for name, troubles in found.items() if troubles} == {}
 
 
+def test_a_narrow_screen_shows_everything_without_scrolling_sideways(site: Site, page: Page) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(f"{site.address}/ui/")
+    wider: dict[str, int] = {}
+    for name in PAGES:
+        go(page, name)
+        title = page.get_by_role("heading", level=1)
+        if name != "nothing":
+            assert (title.bounding_box() or {"width": 0})["width"] > 50, f"the title of {name} is squeezed away"
+        wider[name] = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert {name: pixels for name, pixels in wider.items() if pixels > 0} == {}
+
+
 def test_the_first_load_is_small_and_the_rest_comes_later() -> None:
     page = (pages.BUILT / "index.html").read_text()
     names = re.findall(r'(?:src|href)="/ui/assets/([^"]+)"', page)

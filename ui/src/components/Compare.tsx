@@ -11,6 +11,7 @@ import { SAME_NAME, type Job } from '../services/jobs';
 import { readTasks } from '../services/run';
 import { Loading, Nothing, Trouble } from './Answer';
 import { State, useNow } from './bits';
+import { Sheet } from './Sheet';
 
 const SHOWN = 500;
 
@@ -102,7 +103,7 @@ function Differences({ all, everything }: { all: readonly TaskDifference[]; ever
       <Text fz="sm" mb="xs">
         {all.filter(differs).length} of {all.length} tasks differ
       </Text>
-      <Table>
+      <Sheet>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Task</Table.Th>
@@ -127,7 +128,7 @@ function Differences({ all, everything }: { all: readonly TaskDifference[]; ever
             </Table.Tr>
           ))}
         </Table.Tbody>
-      </Table>
+      </Sheet>
     </>
   );
 }

@@ -6,6 +6,7 @@ import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page } from '../components/bits';
 import { GateBar } from '../components/GateBar';
 import { GATE_KEYS, GATES } from '../services/gates';
+import { Sheet } from '../components/Sheet';
 
 const WATCHED = { types: ['Gate Opened', 'Job Created'] };
 const NEWEST = 3;
@@ -24,7 +25,7 @@ export function Gates() {
           gates.length === 0 ? (
             <Nothing title="There are no gates">Define one with “ostinato gates apply gate.json”.</Nothing>
           ) : (
-            <Table highlightOnHover>
+            <Sheet highlightOnHover>
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th>Gate</Table.Th>
@@ -52,7 +53,7 @@ export function Gates() {
                   </Table.Tr>
                 ))}
               </Table.Tbody>
-            </Table>
+            </Sheet>
           )
         }
       </Answer>

@@ -66,6 +66,10 @@ def test_a_failed_job_is_compared_cured_and_resumed(site: Site, page: Page) -> N
     page.goto(f"{site.address}/ui/jobs/{bad}?tab=compare&other={good}")
     expect(page.get_by_text("2 of 2 tasks differ")).to_be_visible()
     expect(page.get_by_label("What to look at")).to_contain_text("TerminalError: the card for order A2 has expired")
+    page.get_by_role("button", name="Data of pay", exact=True).click()
+    difference = page.get_by_label("Data of pay, from the other run to this one")
+    expect(difference.locator(".diff-removed").first).to_contain_text('"order": "A1"')
+    expect(difference.locator(".diff-added").first).to_contain_text('"order": "A2"')
     site.cured = True
     page.get_by_role("button", name="Resume", exact=True).click()
     dialog = page.get_by_role("dialog")

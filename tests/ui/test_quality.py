@@ -65,6 +65,7 @@ def go(page: Page, name: str) -> None:
     expect(page.get_by_role("status", name="Loading")).to_have_count(0)
 
 
+@pytest.mark.timeout(300)  # it looks at every page
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(site: Site, page: Page, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # pyright: ignore[reportArgumentType]

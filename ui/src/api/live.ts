@@ -25,6 +25,7 @@ const EVENTS = graphql(`
       taskId
       attempt
       properties
+      jobName
     }
   }
 `);

@@ -3,7 +3,6 @@ import { Button, Group, Modal, Paper, Select, Stack, Text, Title } from '@mantin
 import { useDisclosure } from '@mantine/hooks';
 import { useState } from 'react';
 import { useAsk } from '../api/live';
-import { compareText } from '../model/diff';
 import { KINDS, type Definition, type Kind, type Version } from '../services/definitions';
 import { may } from '../services/viewer';
 import { Action, JsonInput, parsed, useAct } from './actions';
@@ -11,6 +10,7 @@ import { Answer, Nothing } from './Answer';
 import { Moment } from './bits';
 import { useViewer } from './Doorway';
 import { Payload } from './Payload';
+import { TextDiff } from './TextDiff';
 
 export function DefinitionCard({
   kind,
@@ -159,20 +159,16 @@ function said(one: Version): string {
   return `${one.version}${one.removed ? ' (removed)' : ''}${one.createdBy ? ` by ${one.createdBy}` : ''}`;
 }
 
-const MARK = { same: ' ', added: '+', removed: '−' };
-
 function Difference({ kind, found, version }: { kind: Kind; found: Definition; version: number }) {
   const asked = useAsk(KINDS[kind].one, { name: found.name, version });
   return (
     <Answer of={asked}>
       {(data) => (
-        <pre className="payload" aria-label={`From version ${version} to version ${found.version}`}>
-          {compareText(pretty(data.found?.definition), pretty(found.definition)).map((line, index) => (
-            <div key={index} className={`diff-${line.kind}`}>
-              {MARK[line.kind]} {line.text}
-            </div>
-          ))}
-        </pre>
+        <TextDiff
+          before={pretty(data.found?.definition)}
+          now={pretty(found.definition)}
+          label={`From version ${version} to version ${found.version}`}
+        />
       )}
     </Answer>
   );

@@ -1,7 +1,7 @@
 import { Button, Group, Paper, Stack, Text } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAsk } from '../api/live';
+import { useAsk, useTick } from '../api/live';
 import { CopyAs } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page } from '../components/bits';
@@ -15,6 +15,7 @@ import { RESULTS, SEARCH } from '../services/results';
 
 const route = getRouteApi('/results');
 const PAGE = 20;
+const WATCHED = { types: ['Job Completed'] };
 
 interface Found {
   readonly resultId: string;
@@ -86,7 +87,7 @@ function Newest({
   after?: string;
   onNext: (after: string) => void;
 }) {
-  const asked = useAsk(RESULTS, { filter, first: PAGE, after });
+  const asked = useAsk(RESULTS, { filter, first: PAGE, after }, { tick: useTick(WATCHED) });
   return (
     <Answer of={asked}>
       {({ results }) => (

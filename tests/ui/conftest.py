@@ -14,7 +14,7 @@ from ostinato.api import access
 from ostinato.api.live import streams
 from tests.ui import support
 
-expect.set_options(timeout=15_000)  # machines on which tests run are busy
+expect.set_options(timeout=30_000)  # machines on which tests run are busy
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +78,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def page(context: BrowserContext) -> Iterator[Page]:
     """A tab in which nothing may go wrong: no error in a script, nothing that the server's policy refuses."""
     opened = context.new_page()
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(30_000)
     complaints: list[str] = []
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)

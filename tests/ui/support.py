@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from playwright.sync_api import Page
 
 from ostinato import Context, Ostinato, TerminalError
 from ostinato.api import server, settings
+from ostinato.api.live import hub
 from tests.engine import support
 from tests.engine.support import task
 from tests.pipelines import support as pipelines
@@ -22,6 +23,8 @@ T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 PATIENCE = float(os.environ.get("OSTINATO_UI_PATIENCE", "5"))
 """How many times slower than it should be a page may be on a busy machine without a graphics card."""
+SECONDS = 60.0
+"""How long the engine may take for what a test waits for, with a browser and other tests beside it."""
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 
 
@@ -39,6 +42,8 @@ class Site:
         self.newsroom = pipelines.Newsroom(app=self.app)
         self.cured = False
         """Whether the function `fragile` works by now."""
+        self.hub: hub.Hub | None = None
+        """From where the pages hear what happens."""
         self.admin = ""
         """The text of a key, if there are keys."""
 
@@ -48,13 +53,13 @@ class Site:
         async with self.app, server.Server(self.app, options) as made:
             listener = server.Listener(made)
             await listener.start()
-            self.address = listener.address
+            self.address, self.hub = listener.address, made.hub
             self._started.set()
             await self._stop.wait()
             await listener.stop()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(2 * SECONDS)
 
     def submit(self, *tasks: dict[str, Any], **fields: Any) -> str:
         return self.run(self.app.submit(support.job(*tasks, **fields))).job_id
@@ -72,21 +77,29 @@ class Site:
                 state = (await job.info()).state
                 return None if state == "running" else state
 
-            return await support.until(look, "the end")
+            return await until(look)
 
         return self.run(wait())
 
     def __enter__(self) -> Site:
         self._thread.start()
-        assert self._started.wait(30)
+        assert self._started.wait(SECONDS)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(30)
+        self._thread.join(SECONDS)
         self._loop.close()
+
+
+async def until(condition: Callable[[], Awaitable[T | None]]) -> T:
+    """Wait for something that only the database can tell."""
+    async with asyncio.timeout(SECONDS):
+        while not (found := await condition()):
+            await asyncio.sleep(0.02)
+    return found
 
 
 def _application(url: str) -> Ostinato:
@@ -170,7 +183,7 @@ def reaches(site: Site, item_id: str, status: str) -> None:
     async def look() -> bool:
         return (await site.app.pipelines.view(item_id)).status == status
 
-    site.run(support.until(look, status))
+    site.run(until(look))
 
 
 def articles(site: Site) -> None:

@@ -15,10 +15,11 @@ export function makeClient(key: string | null): Client {
     retryAttempts: Infinity,
     shouldRetry: (event) => !isRefusal(event),
     on: {
-      connecting: () => connection.set('connecting'),
-      connected: () => connection.connected(),
+      connecting: () => connection.connecting(),
+      connected: (opened) => connection.connected(opened as WebSocket),
+      pong: (received) => received && connection.settled(),
       closed: (event) => {
-        connection.set('offline');
+        connection.closed();
         if (isRefusal(event)) refuse(key);
       },
     },

@@ -1,5 +1,8 @@
-/** Pages stay true by asking again when something has happened, at most once in a while. */
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+/**
+ * Pages stay true by asking again when something has happened, at most once in a while. An event is a hint: what none tells of,
+ * or nobody could tell, is found by asking now and then.
+ */
+import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
 import {
   useClient,
   useQuery,
@@ -8,7 +11,8 @@ import {
   type TypedDocumentNode,
   type UseQueryArgs,
 } from 'urql';
-import { useConnections } from './connection';
+import { onEnd, pipe, subscribe } from 'wonka';
+import { connection, useConnections } from './connection';
 import { graphql, type ResultOf, type VariablesOf } from './graphql';
 
 const EVENTS = graphql(`
@@ -21,6 +25,7 @@ const EVENTS = graphql(`
       taskId
       attempt
       properties
+      jobName
     }
   }
 `);
@@ -37,19 +42,46 @@ export const JOB_EVENTS = [
   'Job Resumed',
 ];
 
-/** Calls back for each event from now on. */
+const SHORTEST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** Calls back for each event from now on. A stream that the server has ended, because we were too slow, say, begins anew. */
 export function useEvents(filter: EventFilter, onEvent: (event: LiveEvent) => void, pause = false): void {
   const client = useClient();
   const handle = useEffectEvent(onEvent);
   const wanted = JSON.stringify(filter);
+  const [turn, setTurn] = useState(0);
+  const failures = useRef(0);
   useEffect(() => {
     if (pause) return undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let left = false;
+    const begin = () => {
+      if (left || timer !== undefined) return;
+      timer = setTimeout(
+        () => setTurn((count) => count + 1),
+        Math.min(LONGEST_PAUSE_MS, SHORTEST_PAUSE_MS * 2 ** failures.current),
+      );
+      failures.current += 1;
+    };
     const variables = { filter: JSON.parse(wanted) as EventFilter };
-    const { unsubscribe } = client.subscription(EVENTS, variables).subscribe((result) => {
-      if (result.data) handle(result.data.events);
-    });
-    return unsubscribe;
-  }, [client, wanted, pause]);
+    const { unsubscribe } = pipe(
+      client.subscription(EVENTS, variables),
+      onEnd(begin),
+      subscribe((result) => {
+        if (result.error) begin();
+        if (!result.data) return;
+        failures.current = 0;
+        handle(result.data.events);
+      }),
+    );
+    connection.settle();
+    return () => {
+      left = true;
+      clearTimeout(timer);
+      unsubscribe();
+    };
+  }, [client, wanted, pause, turn]);
 }
 
 /**
@@ -82,20 +114,38 @@ export interface Asked<Data> {
   readonly again: () => void;
 }
 
-/** A query that is asked again when `tick` changes, and keeps showing the last answer meanwhile. */
+const PULSE_MS = 20_000;
+const pulse = { count: 0, listeners: new Set<() => void>() };
+setInterval(() => {
+  if (document.hidden) return;
+  pulse.count += 1;
+  for (const listener of pulse.listeners) listener();
+}, PULSE_MS);
+
+function watchPulse(listener: () => void): () => void {
+  pulse.listeners.add(listener);
+  return () => pulse.listeners.delete(listener);
+}
+
+/**
+ * A query that is asked again when `tick` changes and now and then, and keeps showing the last answer meanwhile. With `still`, it
+ * is asked again for a tick only.
+ */
 export function useAsk<Data, Variables extends AnyVariables>(
   query: TypedDocumentNode<Data, Variables>,
   variables: Variables,
-  { tick = 0, pause = false }: { tick?: number; pause?: boolean } = {},
+  { tick = 0, pause = false, still = false }: { tick?: number; pause?: boolean; still?: boolean } = {},
 ): Asked<Data> {
   const [result, execute] = useQuery({ query, variables, pause } as UseQueryArgs<Variables, Data>);
-  const asked = useRef(tick);
+  const beat = useSyncExternalStore(watchPulse, () => (still ? 0 : pulse.count));
+  const now = `${tick}/${beat}`;
+  const asked = useRef(now);
   useEffect(() => {
-    if (asked.current !== tick && !pause) {
-      asked.current = tick;
+    if (asked.current !== now && !pause) {
+      asked.current = now;
       execute({ requestPolicy: 'network-only' });
     }
-  }, [tick, execute, pause]);
+  }, [now, execute, pause]);
   return {
     data: result.data,
     error: result.error,

@@ -3,7 +3,7 @@ import type { CSSProperties } from 'react';
 import { useAsk } from '../api/live';
 import { attention } from '../model/attention';
 import { errorLine } from '../model/payload';
-import type { TaskRow } from '../model/run';
+import { stamp, type TaskRow } from '../model/run';
 import { WHY } from '../services/jobs';
 
 /** The reason why a job is not done, before anybody has looked for it. */
@@ -37,6 +37,6 @@ export function Attention({
 }
 
 function Why({ jobId, task }: { jobId: string; task: TaskRow }) {
-  const asked = useAsk(WHY, { jobId, taskId: task.taskId }, { tick: task.attempt });
+  const asked = useAsk(WHY, { jobId, taskId: task.taskId }, { tick: stamp(task) });
   return <>{asked.data?.task?.why.sentence ?? '…'}</>;
 }

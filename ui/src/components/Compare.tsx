@@ -1,16 +1,19 @@
 /** This run beside another one: only what differs, unless all is wanted. */
-import { Group, Select, Switch, Table, Text } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { Button, Group, Select, Switch, Table, Text } from '@mantine/core';
+import { Fragment, useEffect, useState } from 'react';
 import { useClient, type CombinedError } from 'urql';
 import { useAsk } from '../api/live';
 import { compareRuns, differs, type TaskDifference } from '../model/diff';
-import type { TaskRow } from '../model/run';
+import { show } from '../model/payload';
+import { stamp, type TaskRow } from '../model/run';
 import { label } from '../model/states';
 import { absolute, duration } from '../model/time';
-import { SAME_NAME, type Job } from '../services/jobs';
+import { PAYLOADS, SAME_NAME, type Job } from '../services/jobs';
 import { readTasks } from '../services/run';
-import { Loading, Nothing, Trouble } from './Answer';
+import { Answer, Loading, Nothing, Trouble } from './Answer';
 import { State, useNow } from './bits';
+import { Sheet } from './Sheet';
+import { TextDiff } from './TextDiff';
 
 const SHOWN = 500;
 
@@ -65,7 +68,11 @@ export function Compare({
       ) : found.tasks === null ? (
         <Nothing title="There is no such job" />
       ) : (
-        <Differences all={compareRuns(tasks, found.tasks, now)} everything={everything} />
+        <Differences
+          all={compareRuns(tasks, found.tasks, now)}
+          everything={everything}
+          jobIds={[job.jobId, other]}
+        />
       )}
     </div>
   );
@@ -94,7 +101,17 @@ function useOther(jobId: string | undefined): Other {
   return found.jobId === jobId ? found : {};
 }
 
-function Differences({ all, everything }: { all: readonly TaskDifference[]; everything: boolean }) {
+function Differences({
+  all,
+  everything,
+  jobIds,
+}: {
+  all: readonly TaskDifference[];
+  everything: boolean;
+  /** This run and the other. */
+  jobIds: readonly [string, string];
+}) {
+  const [opened, setOpened] = useState<string | null>(null);
   const shown = everything ? all : all.filter(differs);
   if (shown.length === 0) return <Nothing title="The runs went the same way" />;
   return (
@@ -102,7 +119,7 @@ function Differences({ all, everything }: { all: readonly TaskDifference[]; ever
       <Text fz="sm" mb="xs">
         {all.filter(differs).length} of {all.length} tasks differ
       </Text>
-      <Table>
+      <Sheet>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Task</Table.Th>
@@ -110,26 +127,77 @@ function Differences({ all, everything }: { all: readonly TaskDifference[]; ever
             <Table.Th>The other</Table.Th>
             <Table.Th>Attempts</Table.Th>
             <Table.Th>Time</Table.Th>
+            <Table.Th />
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
           {shown.slice(0, SHOWN).map((one) => (
-            <Table.Tr key={one.taskId}>
-              <Table.Td fw={600}>{one.taskId}</Table.Td>
-              <Table.Td>{one.here ? <State state={one.here.state} /> : 'not there'}</Table.Td>
-              <Table.Td>{one.there ? <State state={one.there.state} /> : 'not there'}</Table.Td>
-              <Table.Td fw={one.changes.includes('attempt') ? 600 : undefined}>
-                {one.here?.attempt ?? '–'} / {one.there?.attempt ?? '–'}
-              </Table.Td>
-              <Table.Td fw={one.changes.includes('time') ? 600 : undefined}>
-                {said(one.hereMs)} / {said(one.thereMs)}
-              </Table.Td>
-            </Table.Tr>
+            <Fragment key={one.taskId}>
+              <Table.Tr>
+                <Table.Td fw={600}>{one.taskId}</Table.Td>
+                <Table.Td>{one.here ? <State state={one.here.state} /> : 'not there'}</Table.Td>
+                <Table.Td>{one.there ? <State state={one.there.state} /> : 'not there'}</Table.Td>
+                <Table.Td fw={one.changes.includes('attempt') ? 600 : undefined}>
+                  {one.here?.attempt ?? '–'} / {one.there?.attempt ?? '–'}
+                </Table.Td>
+                <Table.Td fw={one.changes.includes('time') ? 600 : undefined}>
+                  {said(one.hereMs)} / {said(one.thereMs)}
+                </Table.Td>
+                <Table.Td ta="right">
+                  {one.here && one.there && (
+                    <Button
+                      variant="subtle"
+                      size="compact-xs"
+                      aria-expanded={opened === one.taskId}
+                      aria-label={`Data of ${one.taskId}`}
+                      onClick={() => setOpened(opened === one.taskId ? null : one.taskId)}
+                    >
+                      {opened === one.taskId ? 'Less' : 'Data'}
+                    </Button>
+                  )}
+                </Table.Td>
+              </Table.Tr>
+              {opened === one.taskId && (
+                <Table.Tr>
+                  <Table.Td colSpan={6}>
+                    <Data one={one} jobIds={jobIds} />
+                  </Table.Td>
+                </Table.Tr>
+              )}
+            </Fragment>
           ))}
         </Table.Tbody>
-      </Table>
+      </Sheet>
     </>
   );
+}
+
+/** What went in and came out, from the other run to this one. */
+function Data({ one, jobIds: [jobId, other] }: { one: TaskDifference; jobIds: readonly [string, string] }) {
+  const { taskId } = one;
+  const here = useAsk(PAYLOADS, { jobId, taskId }, { tick: one.here ? stamp(one.here) : 0, still: true });
+  const there = useAsk(PAYLOADS, { jobId: other, taskId }, { still: true });
+  return (
+    <Answer of={here} lines={2}>
+      {(now) => (
+        <Answer of={there} lines={2}>
+          {(before) => (
+            <TextDiff
+              label={`Data of ${taskId}, from the other run to this one`}
+              before={pretty(before.task?.detail, one.there?.error)}
+              now={pretty(now.task?.detail, one.here?.error)}
+            />
+          )}
+        </Answer>
+      )}
+    </Answer>
+  );
+}
+
+/** As text that is short enough to be compared line by line. */
+function pretty(detail: { input: unknown; output: unknown } | undefined, error: unknown): string {
+  const { head, text } = show({ input: detail?.input, output: detail?.output, ...(error ? { error } : {}) });
+  return head === null ? text : `${head}\n…`;
 }
 
 function said(ms: number | null): string {

@@ -54,7 +54,7 @@ export function DecideForm({
             key={decision}
             variant={decision === 'approve' ? 'filled' : 'default'}
             loading={busy === decision}
-            disabled={payload.error !== null}
+            disabled={payload.error !== null || (busy !== null && busy !== decision)}
             onClick={() => void go(decision)}
           >
             {decision}

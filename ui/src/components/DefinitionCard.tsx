@@ -3,7 +3,6 @@ import { Button, Group, Modal, Paper, Select, Stack, Text, Title } from '@mantin
 import { useDisclosure } from '@mantine/hooks';
 import { useState } from 'react';
 import { useAsk } from '../api/live';
-import { compareText } from '../model/diff';
 import { KINDS, type Definition, type Kind, type Version } from '../services/definitions';
 import { may } from '../services/viewer';
 import { Action, JsonInput, parsed, useAct } from './actions';
@@ -11,6 +10,7 @@ import { Answer, Nothing } from './Answer';
 import { Moment } from './bits';
 import { useViewer } from './Doorway';
 import { Payload } from './Payload';
+import { TextDiff } from './TextDiff';
 
 export function DefinitionCard({
   kind,
@@ -71,18 +71,23 @@ export function DefinitionCard({
 function Edit({ kind, found, onSaved }: { kind: Kind; found: Definition; onSaved: () => void }) {
   const act = useAct();
   const [text, setText] = useState('');
+  /** What was opened, and not what it may have become meanwhile. */
+  const [opened, setOpened] = useState(found.version);
   return (
     <Action
       label="Edit…"
       title={`Another version of ${found.name}`}
       confirm="Save"
-      onOpen={() => setText(JSON.stringify(found.definition, null, 2))}
+      onOpen={() => {
+        setText(JSON.stringify(found.definition, null, 2));
+        setOpened(found.version);
+      }}
       act={async () => {
         const { value, error } = parsed(text);
         if (error !== null) throw new Error(error);
         const { defined } = await act(KINDS[kind].define, {
           definition: value,
-          expectedVersion: found.version,
+          expectedVersion: opened,
         });
         onSaved();
         return `${defined.name} is at version ${defined.version}`;
@@ -154,20 +159,16 @@ function said(one: Version): string {
   return `${one.version}${one.removed ? ' (removed)' : ''}${one.createdBy ? ` by ${one.createdBy}` : ''}`;
 }
 
-const MARK = { same: ' ', added: '+', removed: '−' };
-
 function Difference({ kind, found, version }: { kind: Kind; found: Definition; version: number }) {
   const asked = useAsk(KINDS[kind].one, { name: found.name, version });
   return (
     <Answer of={asked}>
       {(data) => (
-        <pre className="payload" aria-label={`From version ${version} to version ${found.version}`}>
-          {compareText(pretty(data.found?.definition), pretty(found.definition)).map((line, index) => (
-            <div key={index} className={`diff-${line.kind}`}>
-              {MARK[line.kind]} {line.text}
-            </div>
-          ))}
-        </pre>
+        <TextDiff
+          before={pretty(data.found?.definition)}
+          now={pretty(found.definition)}
+          label={`From version ${version} to version ${found.version}`}
+        />
       )}
     </Answer>
   );

@@ -9,6 +9,7 @@ import type { Health } from '../services/pipelines';
 import { Loading } from './Answer';
 import { Moment } from './bits';
 import { Tone } from './Tone';
+import { Sheet } from './Sheet';
 
 const StatusChart = lazy(() => import('./ItemCharts').then((charts) => ({ default: charts.Statuses })));
 const HourlyChart = lazy(() => import('./ItemCharts').then((charts) => ({ default: charts.Hours })));
@@ -60,7 +61,7 @@ const seconds = (value: number | null) => (value === null ? '–' : duration(val
 
 function Steps({ steps }: { steps: Health['steps'] }) {
   return (
-    <Table>
+    <Sheet>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Step</Table.Th>
@@ -85,7 +86,7 @@ function Steps({ steps }: { steps: Health['steps'] }) {
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </Sheet>
   );
 }
 
@@ -98,7 +99,7 @@ function Stuck({ stuck, tones }: { stuck: Health['stuck']; tones: ReadonlyMap<st
     );
   }
   return (
-    <Table>
+    <Sheet>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Item</Table.Th>
@@ -125,6 +126,6 @@ function Stuck({ stuck, tones }: { stuck: Health['stuck']; tones: ReadonlyMap<st
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </Sheet>
   );
 }

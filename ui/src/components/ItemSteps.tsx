@@ -8,6 +8,7 @@ import { Action, useAct } from './actions';
 import { Elapsed, Moment, State } from './bits';
 import { useViewer } from './Doorway';
 import { Payload } from './Payload';
+import { Sheet } from './Sheet';
 
 export function ItemSteps({ item, again }: { item: Item; again: () => void }) {
   const [shown, setShown] = useState<string | null>(null);
@@ -18,7 +19,7 @@ export function ItemSteps({ item, again }: { item: Item; again: () => void }) {
       <Title order={2} mb="xs">
         Steps
       </Title>
-      <Table>
+      <Sheet>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Step</Table.Th>
@@ -49,7 +50,7 @@ export function ItemSteps({ item, again }: { item: Item; again: () => void }) {
             </Fragment>
           ))}
         </Table.Tbody>
-      </Table>
+      </Sheet>
     </Paper>
   );
 }

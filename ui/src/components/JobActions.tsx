@@ -1,6 +1,6 @@
-import { Code, List, Stack, Text, TextInput } from '@mantine/core';
+import { Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { jobPath } from '../model/commands';
+import { command, jobPath } from '../model/commands';
 import { jobActions } from '../model/states';
 import { CANCEL, RESUME, type Job, type ResumePlan } from '../services/jobs';
 import { may } from '../services/viewer';
@@ -8,8 +8,7 @@ import { Action, complain, CopyAs, useAct } from './actions';
 import { Loading } from './Answer';
 import { useViewer } from './Doorway';
 import { RetryIcon, StopIcon } from './icons';
-
-const LISTED = 12;
+import { Plan } from './Plan';
 
 export function JobActions({ job, again }: { job: Job; again: () => void }) {
   const act = useAct();
@@ -20,7 +19,7 @@ export function JobActions({ job, again }: { job: Job; again: () => void }) {
   const [plan, setPlan] = useState<ResumePlan | null>(null);
   return (
     <>
-      <CopyAs path={jobPath(jobId)} cli={`ostinato jobs show ${jobId}`} />
+      <CopyAs path={jobPath(jobId)} cli={command('ostinato jobs show', jobId)} />
       {may(viewer, 'jobs:write') && can.resume && (
         <Action
           label="Resume"
@@ -66,34 +65,5 @@ export function JobActions({ job, again }: { job: Job; again: () => void }) {
         </Action>
       )}
     </>
-  );
-}
-
-function Plan({ plan }: { plan: ResumePlan }) {
-  return (
-    <Stack gap="xs">
-      <Named title="Run again" names={plan.rerun} />
-      <Named title="Run after them" names={plan.waiting} />
-      <Named title="Not run again, their results are used" names={plan.reused} />
-    </Stack>
-  );
-}
-
-function Named({ title, names }: { title: string; names: readonly string[] }) {
-  if (names.length === 0) return null;
-  return (
-    <div>
-      <Text fz="sm" fw={600}>
-        {title} ({names.length})
-      </Text>
-      <List size="sm" listStyleType="none">
-        {names.slice(0, LISTED).map((name) => (
-          <List.Item key={name}>
-            <Code>{name}</Code>
-          </List.Item>
-        ))}
-        {names.length > LISTED && <List.Item>and {names.length - LISTED} more</List.Item>}
-      </List>
-    </div>
   );
 }

@@ -30,6 +30,7 @@ import {
 import { criticalPath, edgesOf, NODE, shapeOf, type Layout, type LayoutRequest } from '../model/graph';
 import type { Run, TaskRow } from '../model/run';
 import { label } from '../model/states';
+import { Nothing } from './Answer';
 import { Elapsed } from './bits';
 import { boundsOf, Overview, taskAt } from './Overview';
 
@@ -79,6 +80,7 @@ function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job
   const showAll = useCallback(() => {
     if (places) void fitBounds(boundsOf(places), { padding: 0.04 });
   }, [places, fitBounds]);
+  if (tasks.length === 0) return <Nothing title="It has no tasks yet" />;
   if (places === null) {
     return (
       <Center h="100%">
@@ -109,6 +111,12 @@ function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job
       onPaneClick={({ clientX, clientY }) =>
         onChoose(afar ? taskAt(places, screenToFlowPosition({ x: clientX, y: clientY })) : undefined)
       }
+      onKeyDown={(event) => {
+        const id = (event.target as Element).getAttribute('data-id');
+        if (id === null || (event.key !== 'Enter' && event.key !== ' ')) return;
+        event.preventDefault();
+        onChoose(id);
+      }}
       aria-label={name}
     >
       {afar && <Overview run={run} tasks={tasks} places={places} chosen={chosen} path={path} />}

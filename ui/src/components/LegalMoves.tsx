@@ -7,6 +7,7 @@ import { LEGAL_MOVES } from '../services/pipelines';
 import { Answer } from './Answer';
 import { Copy } from './bits';
 import { Tone } from './Tone';
+import { Sheet } from './Sheet';
 
 const SAID: Record<string, string> = {
   enter: 'is entered at',
@@ -57,7 +58,7 @@ export function LegalMoves({
                 </Group>
               </Group>
             </Group>
-            <Table>
+            <Sheet>
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th ta="right" w={64}>
@@ -93,7 +94,7 @@ export function LegalMoves({
                   </Table.Tr>
                 ))}
               </Table.Tbody>
-            </Table>
+            </Sheet>
           </>
         )}
       </Answer>

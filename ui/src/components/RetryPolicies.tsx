@@ -9,6 +9,7 @@ import { may } from '../services/viewer';
 import { Action, useAct } from './actions';
 import { Answer } from './Answer';
 import { useViewer } from './Doorway';
+import { Sheet } from './Sheet';
 
 export function RetryPolicies({ pipeline, tick }: { pipeline: string; tick: number }) {
   const asked = useAsk(POLICIES, { pipeline }, { tick });
@@ -21,7 +22,7 @@ export function RetryPolicies({ pipeline, tick }: { pipeline: string; tick: numb
       </Text>
       <Answer of={asked}>
         {({ retryPolicies }) => (
-          <Table>
+          <Sheet>
             <Table.Thead>
               <Table.Tr>
                 <Table.Th>Step</Table.Th>
@@ -52,7 +53,7 @@ export function RetryPolicies({ pipeline, tick }: { pipeline: string; tick: numb
                 </Table.Tr>
               ))}
             </Table.Tbody>
-          </Table>
+          </Sheet>
         )}
       </Answer>
     </Paper>

@@ -3,15 +3,20 @@ import { Accordion, ActionIcon, Group, Paper, Stack, Table, Text, TextInput, Tit
 import { Link } from '@tanstack/react-router';
 import { useState, type CSSProperties } from 'react';
 import { useAsk } from '../api/live';
+import { command } from '../model/commands';
 import { errorLine, size } from '../model/payload';
+import { planFrom } from '../model/resume';
+import { stamp, type TaskRow } from '../model/run';
 import { taskActions } from '../model/states';
 import {
   CANCEL_TASK,
   COMPLETE_TASK,
   FAIL_TASK,
+  PAYLOADS,
   RETRY,
   SIGNAL,
   SKIP,
+  STEP_OUTPUTS,
   TASK,
   type Task,
 } from '../services/jobs';
@@ -22,16 +27,20 @@ import { Copy, Elapsed, Moment, State } from './bits';
 import { useViewer } from './Doorway';
 import { PlayIcon, RetryIcon, SkipIcon, StopIcon } from './icons';
 import { Payload } from './Payload';
+import { PlanOfTask } from './Plan';
 
 export function TaskPanel({
   jobId,
   taskId,
+  tasks,
   tick,
   onClose,
   onChoose,
 }: {
   jobId: string;
   taskId: string;
+  /** All of the job, for what would come after this one. */
+  tasks: readonly TaskRow[];
   tick: number;
   onClose: () => void;
   onChoose: (taskId: string) => void;
@@ -52,7 +61,7 @@ export function TaskPanel({
           task === null ? (
             <Nothing title="There is no such task" />
           ) : (
-            <Contents jobId={jobId} task={task} again={asked.again} onChoose={onChoose} />
+            <Contents jobId={jobId} task={task} tasks={tasks} again={asked.again} onChoose={onChoose} />
           )
         }
       </Answer>
@@ -63,16 +72,19 @@ export function TaskPanel({
 function Contents({
   jobId,
   task,
+  tasks,
   again,
   onChoose,
 }: {
   jobId: string;
   task: Task;
+  tasks: readonly TaskRow[];
   again: () => void;
   onChoose: (taskId: string) => void;
 }) {
   const viewer = useViewer();
   const { detail } = task;
+  const payloads = useAsk(PAYLOADS, { jobId, taskId: task.taskId }, { tick: stamp(task), still: true });
   return (
     <Stack gap="sm">
       <Group gap="md">
@@ -92,12 +104,28 @@ function Contents({
       >
         {task.why.sentence}
       </Text>
-      {may(viewer, 'jobs:write') && <TaskActions jobId={jobId} task={task} again={again} />}
+      {may(viewer, 'jobs:write') && (
+        <TaskActions
+          jobId={jobId}
+          task={task}
+          tasks={tasks}
+          input={payloads.data?.task?.detail.input}
+          again={again}
+        />
+      )}
       {task.error !== null && <Payload label="Error" value={errorText(task.error)} />}
-      <Payload label="Input" value={detail.input} />
-      {task.state === 'completed' && <Payload label="Output" value={detail.output} />}
+      <Answer of={payloads} lines={2}>
+        {(data) =>
+          data.task && (
+            <>
+              <Payload label="Input" value={data.task.detail.input} />
+              {task.state === 'completed' && <Payload label="Output" value={data.task.detail.output} />}
+            </>
+          )
+        }
+      </Answer>
       <Attempts task={task} />
-      {detail.steps.length > 0 && <Steps task={task} />}
+      {detail.steps.length > 0 && <Steps jobId={jobId} task={task} />}
       {detail.dependsOn.length > 0 && (
         <div>
           <Text fz="xs" fw={600} c="dimmed" mb={4}>
@@ -115,7 +143,7 @@ function Contents({
       <Text fz="xs" c="dimmed">
         queue {task.queue} · priority {task.priority}
         {task.optional && ' · optional'} · if a dependency fails: {task.onDependencyFailure}
-        <Copy text={`ostinato tasks why ${jobId} ${task.taskId}`} label="Copy as a command" />
+        <Copy text={command('ostinato tasks why', jobId, task.taskId)} label="Copy as a command" />
       </Text>
     </Stack>
   );
@@ -169,13 +197,20 @@ function Attempts({ task }: { task: Task }) {
   );
 }
 
-function Steps({ task }: { task: Task }) {
+function Steps({ jobId, task }: { jobId: string; task: Task }) {
+  const [opened, setOpened] = useState<string | null>(null);
+  const asked = useAsk(
+    STEP_OUTPUTS,
+    { jobId, taskId: task.taskId },
+    { pause: opened === null, tick: task.detail.steps.length, still: true },
+  );
+  const outputs = asked.data?.task?.detail.steps;
   return (
     <div>
       <Text fz="xs" fw={600} c="dimmed">
         Steps{task.detail.moreSteps && ' (the first of them)'}
       </Text>
-      <Accordion variant="separated" chevronPosition="left">
+      <Accordion variant="separated" chevronPosition="left" value={opened} onChange={setOpened}>
         {task.detail.steps.map((step) => (
           <Accordion.Item key={step.key} value={step.key}>
             <Accordion.Control>
@@ -189,7 +224,13 @@ function Steps({ task }: { task: Task }) {
               </Group>
             </Accordion.Control>
             <Accordion.Panel>
-              <Payload label="Result" value={step.output} />
+              {opened === step.key && (
+                <Answer of={asked} lines={1}>
+                  {() => (
+                    <Payload label="Result" value={outputs?.find((one) => one.key === step.key)?.output} />
+                  )}
+                </Answer>
+              )}
             </Accordion.Panel>
           </Accordion.Item>
         ))}
@@ -198,7 +239,20 @@ function Steps({ task }: { task: Task }) {
   );
 }
 
-function TaskActions({ jobId, task, again }: { jobId: string; task: Task; again: () => void }) {
+function TaskActions({
+  jobId,
+  task,
+  tasks,
+  input: before,
+  again,
+}: {
+  jobId: string;
+  task: Task;
+  tasks: readonly TaskRow[];
+  /** Undefined until it is known. */
+  input: unknown;
+  again: () => void;
+}) {
   const act = useAct();
   const can = taskActions(task.state);
   const retries = can.retry || task.why.code === 'retry';
@@ -220,7 +274,12 @@ function TaskActions({ jobId, task, again }: { jobId: string; task: Task; again:
     />
   );
   const given = parsed(input);
-  const payload = parsed(answer);
+  /** What was written by hand; what is not JSON is not sent as something else. */
+  function written(): unknown {
+    const { value, error } = parsed(answer);
+    if (error !== null) throw new Error(error);
+    return value ?? null;
+  }
   return (
     <Group gap="xs">
       {retries && (
@@ -230,17 +289,19 @@ function TaskActions({ jobId, task, again }: { jobId: string; task: Task; again:
           variant="filled"
           title={`Run ${taskId} again`}
           confirm="Run again"
-          onOpen={() => setInput(JSON.stringify(task.detail.input, null, 2))}
+          disabled={before === undefined}
+          onOpen={() => setInput(JSON.stringify(before, null, 2))}
           act={async () => {
             if (given.error) throw new Error(given.error);
-            const changed = JSON.stringify(given.value) !== JSON.stringify(task.detail.input);
+            const changed = JSON.stringify(given.value) !== JSON.stringify(before);
             return done(
               act(RETRY, { jobId, taskId, input: changed ? given.value : undefined }),
               `${taskId} runs again`,
             );
           }}
         >
-          <Text fz="sm">It gets all its attempts again. What it depends on is not run again.</Text>
+          <Text fz="sm">The job goes on from here: the task gets all its attempts again.</Text>
+          <PlanOfTask plan={planFrom(tasks, taskId)} />
           <JsonInput label="Input" value={input} onChange={setInput} />
         </Action>
       )}
@@ -251,8 +312,8 @@ function TaskActions({ jobId, task, again }: { jobId: string; task: Task; again:
           variant="filled"
           title={`Send the signal “${signal}”`}
           confirm="Send"
-          act={() =>
-            done(act(SIGNAL, { jobId, name: signal, payload: payload.value ?? null }), `“${signal}” was sent`)
+          act={async () =>
+            done(act(SIGNAL, { jobId, name: signal, payload: written() }), `“${signal}” was sent`)
           }
         >
           <JsonInput label="Payload" about="JSON; empty is null" value={answer} onChange={setAnswer} />
@@ -271,11 +332,8 @@ function TaskActions({ jobId, task, again }: { jobId: string; task: Task; again:
             variant="filled"
             title={`Complete ${taskId}`}
             confirm="Complete"
-            act={() =>
-              done(
-                act(COMPLETE_TASK, { jobId, taskId, output: payload.value ?? null }),
-                `${taskId} is completed`,
-              )
+            act={async () =>
+              done(act(COMPLETE_TASK, { jobId, taskId, output: written() }), `${taskId} is completed`)
             }
           >
             <JsonInput label="Output" about="JSON; empty is null" value={answer} onChange={setAnswer} />

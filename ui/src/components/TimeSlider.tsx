@@ -15,7 +15,7 @@ export function TimeSlider({
   const last = events.at(-1)?.seq ?? 1;
   const event = at === undefined ? undefined : events.find((one) => one.seq === at);
   return (
-    <Group gap="sm" wrap="nowrap" mt="xs">
+    <Group gap="sm" wrap="nowrap" mt="xs" className="slider">
       <Button
         variant={at === undefined ? 'light' : 'default'}
         onClick={() => onChange(undefined)}

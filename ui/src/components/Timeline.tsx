@@ -4,7 +4,7 @@ import type { RunEvent } from '../model/run';
 import { lanes, marks, span, type Lane } from '../model/timeline';
 import { absolute, duration } from '../model/time';
 import { label } from '../model/states';
-import { Nothing } from './Answer';
+import { Loading, Nothing } from './Answer';
 import { useNow } from './bits';
 import { Rows } from './Rows';
 
@@ -13,10 +13,13 @@ const NAMES = 180;
 /** Every attempt as a bar over time, one line for each task. */
 export function Timeline({
   events,
+  complete,
   chosen,
   onChoose,
 }: {
   events: readonly RunEvent[];
+  /** All events are there. */
+  complete: boolean;
   chosen: string | undefined;
   onChoose: (taskId: string) => void;
 }) {
@@ -25,7 +28,7 @@ export function Timeline({
   const whole = span(found, now);
   const width = whole.end - whole.start;
   const place = (at: number) => `${(100 * (at - whole.start)) / width}%`;
-  if (found.length === 0) return <Nothing title="Nothing has run yet" />;
+  if (found.length === 0) return complete ? <Nothing title="Nothing has run yet" /> : <Loading />;
   return (
     <div style={{ display: 'flex', flexDirection: 'column', height: '100%' }}>
       <div className="row" style={{ position: 'relative', height: 26, paddingLeft: NAMES + 24 }}>

@@ -6,6 +6,7 @@ import { useCallback, useState, type ReactNode } from 'react';
 import { useClient, type AnyVariables, type CombinedError, type TypedDocumentNode } from 'urql';
 import { describe } from '../model/errors';
 import { curl } from '../model/commands';
+import { copyText } from './clipboard';
 import { Trouble } from './Answer';
 import { useViewer } from './Doorway';
 import { TerminalIcon } from './icons';
@@ -19,6 +20,22 @@ export function useAct() {
       variables: Variables,
     ): Promise<Data> => {
       const answer = await client.mutation(document, variables).toPromise();
+      if (answer.error) throw answer.error;
+      return answer.data as Data;
+    },
+    [client],
+  );
+}
+
+/** Ask once, past whatever is remembered: the data of the answer, or the error as an exception. */
+export function useLook() {
+  const client = useClient();
+  return useCallback(
+    async <Data, Variables extends AnyVariables>(
+      document: TypedDocumentNode<Data, Variables>,
+      variables: Variables,
+    ): Promise<Data> => {
+      const answer = await client.query(document, variables, { requestPolicy: 'network-only' }).toPromise();
       if (answer.error) throw answer.error;
       return answer.data as Data;
     },
@@ -169,7 +186,7 @@ export function CopyAs({
 }) {
   const viewer = useViewer();
   function copy(text: string) {
-    void navigator.clipboard.writeText(text).then(() => tell('Copied'));
+    copyText(text).then(() => tell('Copied'), complain);
   }
   return (
     <Menu position="bottom-end">

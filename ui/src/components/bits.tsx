@@ -1,8 +1,9 @@
 /** The small parts that every page is made of. */
-import { ActionIcon, CopyButton, Group, Text, Title, Tooltip, type MantineSize } from '@mantine/core';
-import { useEffect, useSyncExternalStore, type CSSProperties, type ReactNode } from 'react';
+import { ActionIcon, Group, Text, Title, Tooltip, type MantineSize } from '@mantine/core';
+import { useEffect, useState, useSyncExternalStore, type CSSProperties, type ReactNode } from 'react';
 import { barParts, label } from '../model/states';
 import { absolute, duration, elapsed, relative } from '../model/time';
+import { copyText } from './clipboard';
 import { CheckIcon, CopyIcon } from './icons';
 
 /** One clock for all: what is relative to now moves together, and costs one timer. */
@@ -74,17 +75,26 @@ export function Progress({ counts, width }: { counts: Record<string, number>; wi
   );
 }
 
+const DONE = 'Copied';
+
 export function Copy({ text, label: said }: { text: string; label: string }) {
+  const [copied, setCopied] = useState<string | null>(null);
+  useEffect(() => {
+    if (copied === null) return undefined;
+    const timer = setTimeout(() => setCopied(null), 1200);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = () =>
+    void copyText(text).then(
+      () => setCopied(DONE),
+      () => setCopied('It cannot be copied here'),
+    );
   return (
-    <CopyButton value={text} timeout={1200}>
-      {({ copied, copy }) => (
-        <Tooltip label={copied ? 'Copied' : said}>
-          <ActionIcon variant="subtle" color="gray" size="sm" onClick={copy} aria-label={said}>
-            {copied ? <CheckIcon size={14} /> : <CopyIcon size={14} />}
-          </ActionIcon>
-        </Tooltip>
-      )}
-    </CopyButton>
+    <Tooltip label={copied === null ? said : copied}>
+      <ActionIcon variant="subtle" color="gray" size="sm" onClick={copy} aria-label={said}>
+        {copied === DONE ? <CheckIcon size={14} /> : <CopyIcon size={14} />}
+      </ActionIcon>
+    </Tooltip>
   );
 }
 
@@ -117,8 +127,8 @@ export function Page({
   }, [name]);
   return (
     <>
-      <Group justify="space-between" align="flex-start" mb="md" wrap="nowrap" gap="md">
-        <div style={{ minWidth: 0 }}>
+      <div className="page-head">
+        <div className="page-title">
           <Title order={1} className="clip">
             {title}
           </Title>
@@ -129,11 +139,11 @@ export function Page({
           )}
         </div>
         {actions && (
-          <Group gap="xs" wrap="nowrap">
+          <Group gap="xs" className="page-actions">
             {actions}
           </Group>
         )}
-      </Group>
+      </div>
       {children}
     </>
   );

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { curl, jobPath, quote } from './commands';
+import { command, curl, jobPath, quote } from './commands';
 
 test('what goes into a shell stays one word', () => {
   expect(quote('plain-word')).toBe('plain-word');
@@ -14,4 +14,10 @@ test('requests are those of the page, and keys are not written out', () => {
       `-H 'Content-Type: application/json' -d '{"reason":"it'\\''s late"}'`,
   );
   expect(curl('http://localhost', false, 'GET', '/v1/jobs')).toBe('curl -sS http://localhost/v1/jobs');
+});
+
+test('words that people have chosen are only words to a shell', () => {
+  expect(command('ostinato jobs show', "it's; reboot", undefined, 'a-1')).toBe(
+    `ostinato jobs show 'it'\\''s; reboot' a-1`,
+  );
 });

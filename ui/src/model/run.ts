@@ -140,6 +140,14 @@ export function asOf(tasks: readonly TaskRow[], events: readonly RunEvent[], seq
   return tasks.map((task) => rows.get(task.taskId)!);
 }
 
+const MOVES = Object.values(STATE_AFTER);
+
+/** A number that is another one when a task stands in another way than before. */
+export function stamp(task: Pick<TaskRow, 'state' | 'attempt' | 'startedAt' | 'finishedAt'>): number {
+  const at = Date.parse(task.finishedAt ?? task.startedAt ?? '') || 0;
+  return at + (task.attempt * MOVES.length + MOVES.indexOf(task.state)) / 1e4;
+}
+
 export function countStates(tasks: readonly TaskRow[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const task of tasks) counts[task.state] = (counts[task.state] ?? 0) + 1;

@@ -1,5 +1,6 @@
 import { Button, Grid, Group, Paper, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { useEffect, useEffectEvent } from 'react';
 import { useAsk, useTick } from '../api/live';
 import { CopyAs, useAct } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
@@ -33,6 +34,15 @@ export function Approvals() {
     search.job !== undefined && search.task !== undefined
       ? { jobId: search.job, taskId: search.task, key: search.key ?? '' }
       : first;
+  const unpinned = search.job === undefined || search.task === undefined ? first : undefined;
+  /** Whatever is decided stays in sight until another one is chosen: a second click must not decide on the next. */
+  const pin = useEffectEvent(({ jobId, taskId, key }: Place) => {
+    const place = { job: jobId, task: taskId, key: key || undefined };
+    void navigate({ search: (before) => ({ ...before, ...place }), replace: true });
+  });
+  useEffect(() => {
+    if (unpinned) pin(unpinned);
+  }, [unpinned?.jobId, unpinned?.taskId, unpinned?.key]); // oxlint-disable-line react/exhaustive-deps -- the same one may come in another object
   return (
     <Page
       title="Approvals"

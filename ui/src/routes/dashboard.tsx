@@ -22,6 +22,7 @@ import {
   type Trends,
 } from '../services/dashboard';
 import { ALL_ITEM_EVENTS, PIPELINES } from '../services/pipelines';
+import { Sheet } from '../components/Sheet';
 
 const HourChart = lazy(() => import('../components/HourChart'));
 const WATCHED = { types: [...JOB_EVENTS, 'Task Failed', 'Task Waiting', 'Task Retry Scheduled'] };
@@ -41,7 +42,11 @@ export function Dashboard() {
     { since: new Date(Math.floor(minute / HOUR) * HOUR - DAY + HOUR).toISOString() },
     { tick: tick + minute },
   );
-  const failures = useAsk(FAILURES, { since: new Date(minute - DAY).toISOString() }, { tick });
+  const failures = useAsk(
+    FAILURES,
+    { since: new Date(Math.floor(minute / HOUR) * HOUR - DAY).toISOString() },
+    { tick },
+  );
   const longest = useAsk(LONGEST, {}, { tick });
   return (
     <Page title="Dashboard" about="What is running, what is stuck and why">
@@ -56,6 +61,10 @@ export function Dashboard() {
               <Answer of={trends} lines={6}>
                 {(data) => <Hours data={data} now={minute} />}
               </Answer>
+              <Title order={2} mt="md" mb="xs">
+                Failed in the last 24 hours
+              </Title>
+              <Answer of={failures}>{({ executions }) => <FailureList found={executions.nodes} />}</Answer>
             </Paper>
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 5 }}>
@@ -66,10 +75,6 @@ export function Dashboard() {
               <Answer of={longest}>
                 {({ executions }) => <RunningList found={executions.nodes} now={minute} />}
               </Answer>
-              <Title order={2} mt="md" mb="xs">
-                Failed in the last 24 hours
-              </Title>
-              <Answer of={failures}>{({ executions }) => <FailureList found={executions.nodes} />}</Answer>
             </Paper>
           </Grid.Col>
         </Grid>
@@ -300,7 +305,7 @@ function Functions({ data }: { data: Trends }) {
   );
   if (functions.length === 0) return <Nothing title="Nothing has run in the last 24 hours" />;
   return (
-    <Table>
+    <Sheet>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Function</Table.Th>
@@ -333,6 +338,6 @@ function Functions({ data }: { data: Trends }) {
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </Sheet>
   );
 }

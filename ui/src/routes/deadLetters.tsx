@@ -12,6 +12,7 @@ import { Payload } from '../components/Payload';
 import { errorLine } from '../model/payload';
 import { pruned, type LetterSearch } from '../model/search';
 import { DEAD_LETTERS, DEPTH, REDRIVE, type DeadLetter } from '../services/deadLetters';
+import { PAYLOADS } from '../services/jobs';
 import { may } from '../services/viewer';
 
 const route = getRouteApi('/dead-letters');
@@ -119,6 +120,16 @@ function Filters({ search, onChange }: { search: LetterSearch; onChange: (search
   );
 }
 
+/** It may be large, and few of them are looked at. */
+function Input({ jobId, taskId }: { jobId: string; taskId: string }) {
+  const asked = useAsk(PAYLOADS, { jobId, taskId }, { still: true });
+  return (
+    <Answer of={asked} lines={2}>
+      {({ task }) => task && <Payload label="Input" value={task.detail.input} />}
+    </Answer>
+  );
+}
+
 function Letter({ letter, again }: { letter: DeadLetter; again: () => void }) {
   const viewer = useViewer();
   const act = useAct();
@@ -165,7 +176,7 @@ function Letter({ letter, again }: { letter: DeadLetter; again: () => void }) {
       {opened && (
         <Stack gap="xs" mt="sm">
           <Payload label="Error" value={letter.error} />
-          <Payload label="Input" value={letter.input} />
+          <Input jobId={jobId} taskId={taskId} />
         </Stack>
       )}
     </Paper>

@@ -9,6 +9,7 @@ import { BulkActions } from '../components/BulkActions';
 import { useViewer } from '../components/Doorway';
 import { ExecutionFilters } from '../components/ExecutionFilters';
 import { ExecutionTable } from '../components/ExecutionTable';
+import { command } from '../model/commands';
 import { executionFilter, refined, type ExecutionSearch } from '../model/search';
 import { EXECUTIONS } from '../services/executions';
 import { may } from '../services/viewer';
@@ -106,9 +107,14 @@ function restPath(search: ExecutionSearch): string {
 }
 
 function cliLine(search: ExecutionSearch): string {
-  const words = ['ostinato executions ls'];
-  if (search.agent) words.push(`--agent '${search.agent}'`);
-  for (const status of search.status ?? []) words.push(`--status ${status}`);
+  const words: string[] = [];
+  const say = (option: string, value: string | undefined) => value && words.push(option, value);
+  say('--agent', search.agent);
+  for (const status of search.status ?? []) say('--status', status);
+  say('--tag', search.tag);
+  say('--correlation-id', search.correlation);
+  say('--since', search.from);
+  say('--until', search.until);
   if (search.order) words.push('--oldest');
-  return words.join(' ');
+  return command('ostinato executions ls', ...words);
 }

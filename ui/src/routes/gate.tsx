@@ -10,6 +10,7 @@ import { useViewer } from '../components/Doorway';
 import { GateBar } from '../components/GateBar';
 import { PlayIcon, RetryIcon } from '../components/icons';
 import { Payload } from '../components/Payload';
+import { command } from '../model/commands';
 import {
   ARRIVE,
   GATE_KEYS,
@@ -22,12 +23,17 @@ import {
 } from '../services/gates';
 import { KINDS } from '../services/definitions';
 import { may } from '../services/viewer';
+import { Sheet } from '../components/Sheet';
 
 const route = getRouteApi('/gates/$name');
 const PAGE = 20;
 
 export function GatePage() {
   const { name } = route.useParams();
+  return <OneGate key={name} name={name} />;
+}
+
+function OneGate({ name }: { name: string }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const tick = useTick(gateEvents(name));
@@ -38,7 +44,9 @@ export function GatePage() {
     <Page
       title={name}
       about="Who has reported, who is missing, and what it started"
-      actions={<CopyAs path={`/v1/gates/${encodeURIComponent(name)}`} cli={`ostinato gates show ${name}`} />}
+      actions={
+        <CopyAs path={`/v1/gates/${encodeURIComponent(name)}`} cli={command('ostinato gates show', name)} />
+      }
     >
       <Answer of={gate}>
         {(data) =>
@@ -85,6 +93,7 @@ export function GatePage() {
               <Grid.Col span={{ base: 12, lg: 8 }}>
                 {chosen !== undefined && (
                   <Status
+                    key={chosen}
                     gate={name}
                     keyOf={chosen}
                     tick={tick}
@@ -196,7 +205,7 @@ function Arrivals({ title, found }: { title: string; found: readonly Arrival[] }
       <Text fz="sm" fw={600}>
         {title}
       </Text>
-      <Table>
+      <Sheet>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Member</Table.Th>
@@ -221,7 +230,7 @@ function Arrivals({ title, found }: { title: string; found: readonly Arrival[] }
             </Table.Tr>
           ))}
         </Table.Tbody>
-      </Table>
+      </Sheet>
     </div>
   );
 }
@@ -257,11 +266,13 @@ function GateActions({
             title="Report for a member"
             confirm="Report"
             act={async () => {
+              const { value, error } = parsed(data);
+              if (error !== null) throw new Error(error);
               const { arrive } = await act(ARRIVE, {
                 gate,
                 key: keyOf,
                 member: member ?? status.missing[0]!,
-                data: parsed(data).value ?? null,
+                data: value ?? null,
               });
               again();
               return arrive.opened ? 'The gate is open' : `The report: ${arrive.outcome}`;

@@ -5,13 +5,15 @@ import { CopyAs } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page } from '../components/bits';
 import { GateBar } from '../components/GateBar';
-import { GATE_KEYS, GATES } from '../services/gates';
+import { GATE_KEYS, GATE_PREFIX, GATES } from '../services/gates';
+import { Sheet } from '../components/Sheet';
 
-const WATCHED = { types: ['Gate Opened', 'Job Created'] };
+/** Members report by completing tasks of the job of their gate. */
+const WATCHED = { types: ['Gate Opened', 'Job Created', 'Task Completed', 'Task Failed'] };
 const NEWEST = 3;
 
 export function Gates() {
-  const tick = useTick(WATCHED, 2000);
+  const tick = useTick(WATCHED, 2000, (event) => event.jobName?.startsWith(GATE_PREFIX) ?? false);
   const asked = useAsk(GATES, {}, { tick });
   return (
     <Page
@@ -24,7 +26,7 @@ export function Gates() {
           gates.length === 0 ? (
             <Nothing title="There are no gates">Define one with “ostinato gates apply gate.json”.</Nothing>
           ) : (
-            <Table highlightOnHover>
+            <Sheet highlightOnHover>
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th>Gate</Table.Th>
@@ -52,7 +54,7 @@ export function Gates() {
                   </Table.Tr>
                 ))}
               </Table.Tbody>
-            </Table>
+            </Sheet>
           )
         }
       </Answer>

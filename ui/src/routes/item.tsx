@@ -18,6 +18,7 @@ import { APPROVAL, type Approval } from '../services/approvals';
 import { KINDS } from '../services/definitions';
 import { DECIDE_ITEM, isWork, ITEM, useMoves, type Item, type ItemRun } from '../services/items';
 import { may } from '../services/viewer';
+import { Sheet } from '../components/Sheet';
 
 const route = getRouteApi('/items/$itemId');
 const TYPES = [
@@ -244,7 +245,7 @@ function Runs({ runs, spent }: { runs: readonly ItemRun[]; spent: number }) {
           cost {money(spent)} in all
         </Text>
       </Group>
-      <Table>
+      <Sheet>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Run</Table.Th>
@@ -280,7 +281,7 @@ function Runs({ runs, spent }: { runs: readonly ItemRun[]; spent: number }) {
             </Table.Tr>
           ))}
         </Table.Tbody>
-      </Table>
+      </Sheet>
     </Paper>
   );
 }

@@ -79,6 +79,7 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
       <Progress counts={live.ready ? countStates(shown) : (job.taskStatuses as Record<string, number>)} />
       <Attention jobId={job.jobId} tasks={shown} onChoose={choose} />
       {live.error && <Trouble error={live.error} again={live.again} />}
+      {history.error && <Trouble error={history.error} again={history.again} />}
       <div className="job-body">
         <div className="job-main">
           <Tabs value={tab} onChange={(next) => go({ tab: next as JobTab })} keepMounted={false}>
@@ -92,11 +93,20 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
             <div className="fills">
               <Tabs.Panel value="graph" h="100%">
                 <Suspense fallback={<Loading />}>
-                  {live.ready && <JobGraph run={run} tasks={shown} chosen={search.task} onChoose={choose} />}
+                  {live.ready ? (
+                    <JobGraph run={run} tasks={shown} chosen={search.task} onChoose={choose} />
+                  ) : (
+                    !live.error && <Loading />
+                  )}
                 </Suspense>
               </Tabs.Panel>
               <Tabs.Panel value="timeline" h="100%">
-                <Timeline events={history.events} chosen={search.task} onChoose={choose} />
+                <Timeline
+                  events={history.events}
+                  complete={history.complete}
+                  chosen={search.task}
+                  onChoose={choose}
+                />
               </Tabs.Panel>
               <Tabs.Panel value="tasks" h="100%">
                 <TaskTable tasks={shown} chosen={search.task} onChoose={choose} />
@@ -115,8 +125,10 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
         </div>
         {search.task !== undefined && (
           <TaskPanel
+            key={search.task}
             jobId={job.jobId}
             taskId={search.task}
+            tasks={tasks}
             tick={live.tick}
             onClose={() => choose(undefined)}
             onChoose={choose}

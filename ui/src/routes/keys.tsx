@@ -6,6 +6,7 @@ import { Answer, Nothing } from '../components/Answer';
 import { Copy, Moment, Page, State } from '../components/bits';
 import { useViewer } from '../components/Doorway';
 import { CREATE_KEY, KEYS, REVOKE_KEY, SCOPES, type Key } from '../services/keys';
+import { Sheet } from '../components/Sheet';
 
 const DAY = 86_400;
 const LIVES = [
@@ -60,7 +61,7 @@ export function Keys() {
 function KeyTable({ keys, again, own }: { keys: readonly Key[]; again: () => void; own: string | null }) {
   const act = useAct();
   return (
-    <Table highlightOnHover>
+    <Sheet highlightOnHover>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Name</Table.Th>
@@ -111,7 +112,7 @@ function KeyTable({ keys, again, own }: { keys: readonly Key[]; again: () => voi
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </Sheet>
   );
 }
 

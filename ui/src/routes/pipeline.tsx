@@ -15,6 +15,7 @@ import { LegalMoves } from '../components/LegalMoves';
 import { PipelineActions } from '../components/PipelineActions';
 import { RetryPolicies } from '../components/RetryPolicies';
 import { Tile } from '../components/Tile';
+import { command } from '../model/commands';
 import { doneInDay, itemFilter, itemQuery, tones, type PipelineDocument } from '../model/pipeline';
 import type { ItemGroup, PipelineSearch, PipelineTab } from '../model/search';
 import { KINDS, type Definition } from '../services/definitions';
@@ -55,7 +56,11 @@ function OnePipeline({ name }: { name: string }) {
         <>
           <CopyAs
             path={`/v1/pipelines/${encodeURIComponent(name)}/${tab === 'board' ? `items${itemQuery(search)}` : 'health'}`}
-            cli={tab === 'board' ? `ostinato items ls ${name}` : `ostinato pipelines health ${name}`}
+            cli={
+              tab === 'board'
+                ? command('ostinato items ls', name)
+                : command('ostinato pipelines health', name)
+            }
           />
           {definition && may(viewer, 'jobs:write') && (
             <PipelineActions pipeline={name} again={health.again} />

@@ -1,15 +1,16 @@
 import { Alert, Grid, Group, List, Paper, Stack, Text, Title } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
-import { useClient } from 'urql';
+import { useClient, type CombinedError } from 'urql';
 import { JOB_EVENTS, useAsk, useTick } from '../api/live';
 import { CopyAs } from '../components/actions';
-import { Answer, Loading, Nothing } from '../components/Answer';
+import { Answer, Loading, Nothing, Trouble } from '../components/Answer';
 import { Page } from '../components/bits';
 import { DefinitionCard } from '../components/DefinitionCard';
 import { useViewer } from '../components/Doorway';
 import { ExecutionTable } from '../components/ExecutionTable';
 import { RunPlaybook } from '../components/RunPlaybook';
+import { command } from '../model/commands';
 import { agentRows, type AgentDocument, type GraphDocument, type PlaybookDocument } from '../model/playbook';
 import { Run, type TaskRow } from '../model/run';
 import { KINDS } from '../services/definitions';
@@ -35,7 +36,10 @@ export function PlaybookPage() {
       title={name}
       about={playbook && `${playbook.type} for the domain ${playbook.domain}`}
       actions={
-        <CopyAs path={`/v1/playbooks/${encodeURIComponent(name)}`} cli={`ostinato playbooks show ${name}`} />
+        <CopyAs
+          path={`/v1/playbooks/${encodeURIComponent(name)}`}
+          cli={command('ostinato playbooks show', name)}
+        />
       }
     >
       <Answer of={shelf}>
@@ -48,7 +52,11 @@ export function PlaybookPage() {
                 <Stack>
                   <Paper p={0}>
                     <div style={{ height: 300 }}>
-                      {agents && (
+                      {agents === null ? (
+                        <Loading />
+                      ) : agents instanceof Error ? (
+                        <Trouble error={agents as CombinedError} />
+                      ) : (
                         <Suspense fallback={<Loading />}>
                           <JobGraph
                             run={agents.run}
@@ -148,14 +156,17 @@ interface Agents {
 }
 
 /** The agents with who needs whom, from the definitions of all of them. */
-function useAgents(name: string, version: number): Agents | null {
+function useAgents(name: string, version: number): Agents | Error | null {
   const client = useClient();
-  const [rows, setRows] = useState<readonly TaskRow[] | null>(null);
+  const [rows, setRows] = useState<readonly TaskRow[] | Error | null>(null);
   useEffect(() => {
     let left = false;
     async function read() {
-      const one = async (kind: 'playbook' | 'graph' | 'agent', of: string) =>
-        (await client.query(KINDS[kind].one, { name: of }).toPromise()).data?.found?.definition;
+      const one = async (kind: 'playbook' | 'graph' | 'agent', of: string) => {
+        const answer = await client.query(KINDS[kind].one, { name: of }).toPromise();
+        if (answer.error) throw answer.error;
+        return answer.data?.found?.definition;
+      };
       const playbook = (await one('playbook', name)) as PlaybookDocument | undefined;
       if (!playbook) return;
       const graph = playbook.graph
@@ -165,10 +176,13 @@ function useAgents(name: string, version: number): Agents | null {
       const known = agents.filter((agent) => agent !== undefined) as AgentDocument[];
       if (!left) setRows(agentRows(playbook, graph ?? null, known));
     }
-    void read();
+    read().catch((error: Error) => !left && setRows(error));
     return () => {
       left = true;
     };
   }, [client, name, version]);
-  return useMemo(() => (rows === null ? null : { rows, run: new Run(rows) }), [rows]);
+  return useMemo(
+    () => (rows === null || rows instanceof Error ? rows : { rows, run: new Run(rows) }),
+    [rows],
+  );
 }

@@ -5,6 +5,7 @@ import { CopyAs } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page } from '../components/bits';
 import { PLAYBOOKS, type Shelf } from '../services/playbooks';
+import { Sheet } from '../components/Sheet';
 
 const route = getRouteApi('/playbooks');
 
@@ -52,7 +53,7 @@ function PlaybookTable({ playbooks }: { playbooks: Shelf['playbooks'] }) {
     return <Nothing title="There are no playbooks">Load some with “ostinato playbooks apply DIR”.</Nothing>;
   }
   return (
-    <Table highlightOnHover>
+    <Sheet highlightOnHover>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Playbook</Table.Th>
@@ -84,14 +85,14 @@ function PlaybookTable({ playbooks }: { playbooks: Shelf['playbooks'] }) {
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </Sheet>
   );
 }
 
 function Definitions({ kind, all }: { kind: 'agent' | 'graph'; all: Shelf['graphs'] | Shelf['agents'] }) {
   if (all.length === 0) return <Nothing title={`There are no ${kind}s`} />;
   return (
-    <Table highlightOnHover>
+    <Sheet highlightOnHover>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Name</Table.Th>
@@ -118,6 +119,6 @@ function Definitions({ kind, all }: { kind: 'agent' | 'graph'; all: Shelf['graph
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </Sheet>
   );
 }

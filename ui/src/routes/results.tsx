@@ -1,19 +1,21 @@
 import { Button, Group, Paper, Stack, Text } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAsk } from '../api/live';
+import { useAsk, useTick } from '../api/live';
 import { CopyAs } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page } from '../components/bits';
 import { Draft } from '../components/Draft';
 import { SearchIcon } from '../components/icons';
 import { Payload } from '../components/Payload';
+import { command } from '../model/commands';
 import { brief } from '../model/payload';
 import { pruned } from '../model/search';
 import { RESULTS, SEARCH } from '../services/results';
 
 const route = getRouteApi('/results');
 const PAGE = 20;
+const WATCHED = { types: ['Job Completed'] };
 
 interface Found {
   readonly resultId: string;
@@ -39,7 +41,10 @@ export function Results() {
       title="Results"
       about="What jobs have saved, found by words and by likeness"
       actions={
-        <CopyAs path={`/v1/results/search?${query}`} cli={`ostinato results search '${search.q ?? ''}'`} />
+        <CopyAs
+          path={`/v1/results/search?${query}`}
+          cli={command('ostinato results search', search.q ?? '')}
+        />
       }
     >
       <Group align="flex-end" gap="xs" mb="md" role="search" aria-label="Results">
@@ -82,7 +87,7 @@ function Newest({
   after?: string;
   onNext: (after: string) => void;
 }) {
-  const asked = useAsk(RESULTS, { filter, first: PAGE, after });
+  const asked = useAsk(RESULTS, { filter, first: PAGE, after }, { tick: useTick(WATCHED) });
   return (
     <Answer of={asked}>
       {({ results }) => (

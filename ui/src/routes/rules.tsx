@@ -9,6 +9,7 @@ import { useViewer } from '../components/Doorway';
 import { KINDS } from '../services/definitions';
 import { RULES } from '../services/rules';
 import { may } from '../services/viewer';
+import { Sheet } from '../components/Sheet';
 
 const route = getRouteApi('/rules');
 
@@ -28,7 +29,7 @@ export function Rules() {
           ) : (
             <Grid>
               <Grid.Col span={{ base: 12, lg: name === undefined ? 12 : 6 }}>
-                <Table highlightOnHover>
+                <Sheet highlightOnHover>
                   <Table.Thead>
                     <Table.Tr>
                       <Table.Th>Rule</Table.Th>
@@ -62,7 +63,7 @@ export function Rules() {
                       </Table.Tr>
                     ))}
                   </Table.Tbody>
-                </Table>
+                </Sheet>
               </Grid.Col>
               {name !== undefined && (
                 <Grid.Col span={{ base: 12, lg: 6 }}>

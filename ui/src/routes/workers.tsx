@@ -6,6 +6,7 @@ import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page, State, useNow } from '../components/bits';
 import { duration } from '../model/time';
 import { FLEET, type Fleet } from '../services/fleet';
+import { Sheet } from '../components/Sheet';
 
 const EVERY = 5000;
 
@@ -44,7 +45,7 @@ function WorkerTable({ workers }: { workers: Fleet['workers'] }) {
     return <Nothing title="No worker is known">Start one with “ostinato worker shop.py:app”.</Nothing>;
   }
   return (
-    <Table>
+    <Sheet>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>State</Table.Th>
@@ -74,7 +75,7 @@ function WorkerTable({ workers }: { workers: Fleet['workers'] }) {
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </Sheet>
   );
 }
 
@@ -83,7 +84,7 @@ function FunctionTable({ fleet }: { fleet: Fleet }) {
   const ready = new Map<string, number>();
   for (const queue of fleet.queues) ready.set(queue.name, (ready.get(queue.name) ?? 0) + queue.ready);
   return (
-    <Table>
+    <Sheet>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Function</Table.Th>
@@ -118,6 +119,6 @@ function FunctionTable({ fleet }: { fleet: Fleet }) {
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </Sheet>
   );
 }

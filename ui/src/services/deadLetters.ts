@@ -20,7 +20,6 @@ export const DEAD_LETTERS = graphql(`
         failedAt
         attempts
         error
-        input
       }
       pageInfo {
         hasNextPage

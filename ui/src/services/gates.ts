@@ -101,7 +101,9 @@ export const RESET_GATE = graphql(`
   }
 `);
 
-/** Of the job in which the members of a gate report. */
+/** The name of the jobs in which the members of a gate report. */
+export const GATE_PREFIX = 'gate:';
+
 export function gateEvents(gate: string) {
-  return { jobName: `gate:${gate}` };
+  return { jobName: `${GATE_PREFIX}${gate}` };
 }

@@ -89,8 +89,6 @@ export const TASK = graphql(`
       }
       detail {
         dependsOn
-        input
-        output
         waitsFor
         moreSteps
         attempts {
@@ -104,9 +102,33 @@ export const TASK = graphql(`
         }
         steps {
           key
-          output
           recordedAt
           size
+        }
+      }
+    }
+  }
+`);
+
+/** What went in and came out may be large: it is only asked for when the task has moved on. */
+export const PAYLOADS = graphql(`
+  query Payloads($jobId: ID!, $taskId: ID!) {
+    task(jobId: $jobId, taskId: $taskId) {
+      detail {
+        input
+        output
+      }
+    }
+  }
+`);
+
+export const STEP_OUTPUTS = graphql(`
+  query StepOutputs($jobId: ID!, $taskId: ID!) {
+    task(jobId: $jobId, taskId: $taskId) {
+      detail {
+        steps {
+          key
+          output
         }
       }
     }
@@ -130,6 +152,14 @@ export type ResumePlan = ResultOf<typeof RESUME>['resume'];
 export const CANCEL = graphql(`
   mutation Cancel($jobId: ID!, $reason: String) {
     cancel(jobId: $jobId, reason: $reason)
+  }
+`);
+
+export const JOB_STATE = graphql(`
+  query JobState($jobId: ID!) {
+    job(jobId: $jobId) {
+      state
+    }
   }
 `);
 

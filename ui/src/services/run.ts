@@ -35,6 +35,9 @@ export interface LiveRun {
 }
 
 const NEW_TASKS = 'Job Tasks Added';
+const DRAWN_MS = 60;
+/** The job itself, and what is open beside it, is asked again so often at most. */
+const ASKED_MS = 500;
 
 /** Events that come while the tasks are read are applied after: together they are never older than either. */
 export function useRun(jobId: string): LiveRun {
@@ -46,17 +49,30 @@ export function useRun(jobId: string): LiveRun {
   const [reading, setReading] = useState(0);
   const [tick, setTick] = useState(0);
   const waiting = useRef<RunEvent[]>([]);
-  const frame = useRef<number | null>(null);
+  const drawing = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const asking = useRef<ReturnType<typeof setTimeout> | null>(null);
   const loaded = useRef(false);
+  useEffect(
+    () => () => {
+      clearTimeout(drawing.current ?? undefined);
+      clearTimeout(asking.current ?? undefined);
+      drawing.current = asking.current = null;
+    },
+    [],
+  );
 
   useEvents({ jobId }, (event) => {
     waiting.current.push(event);
     if (event.type === NEW_TASKS) setReading((count) => count + 1);
-    frame.current ??= requestAnimationFrame(() => {
-      frame.current = null;
+    // No frames: a tab behind others gets none, and would keep all events until somebody looks.
+    drawing.current ??= setTimeout(() => {
+      drawing.current = null;
       if (loaded.current) run.apply(waiting.current.splice(0));
+    }, DRAWN_MS);
+    asking.current ??= setTimeout(() => {
+      asking.current = null;
       setTick((count) => count + 1);
-    });
+    }, ASKED_MS);
   });
 
   useEffect(() => {
@@ -92,12 +108,18 @@ export interface History {
   readonly events: readonly RunEvent[];
   readonly complete: boolean;
   readonly error: CombinedError | null;
+  readonly again: () => void;
 }
 
 /** All events of a job, as they are read; `tick` reads what has come since. */
 export function useHistory(jobId: string, tick: number, pause = false): History {
   const client = useClient();
-  const [history, setHistory] = useState<History>({ events: [], complete: false, error: null });
+  const [history, setHistory] = useState<Omit<History, 'again'>>({
+    events: [],
+    complete: false,
+    error: null,
+  });
+  const [trial, setTrial] = useState(0);
   const known = useRef<RunEvent[]>([]);
   const busy = useRef(false);
   const wanted = useRef(0);
@@ -125,6 +147,6 @@ export function useHistory(jobId: string, tick: number, pause = false): History 
       .finally(() => {
         busy.current = false;
       });
-  }, [client, jobId, tick, pause]);
-  return history;
+  }, [client, jobId, tick, pause, trial]);
+  return { ...history, again: () => setTrial((count) => count + 1) };
 }

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import pytest
 
-from devtools import postgres as pg
 from ostinato import Context, Job, Keyring, Ostinato, Retry, SyncContext, encryption, errors, testing
 from ostinato.core import commands
 from tests.engine import support
@@ -511,5 +510,5 @@ async def test_a_crash_anywhere_changes_nothing() -> None:
 ON_POSTGRES = published if "OSTINATO_CRASH_ALL" in os.environ else decided
 
 
-async def test_a_crash_anywhere_changes_nothing_on_postgres(postgres: pg.PostgresServer | pg.ForeignServer) -> None:
-    assert await testing.crash_everywhere(build, ON_POSTGRES, fresh_url=postgres.create_database) >= 6
+async def test_a_crash_anywhere_changes_nothing_on_postgres(new_postgres_url: Callable[[], str]) -> None:
+    assert await testing.crash_everywhere(build, ON_POSTGRES, fresh_url=new_postgres_url) >= 6

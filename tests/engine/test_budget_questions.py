@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
-from devtools import postgres as pg
 from ostinato import approving, audit, errors, testing
 from tests.engine import support
 from tests.engine.support import PATIENCE, job, standing, task
@@ -224,5 +224,5 @@ async def test_it_survives_a_crash_at_every_commit_on_sqlite() -> None:
     assert await testing.crash_everywhere(make, scenario) > 8
 
 
-async def test_it_survives_a_crash_at_every_commit_on_postgres(postgres: pg.PostgresServer) -> None:
-    assert await testing.crash_everywhere(make, scenario, fresh_url=postgres.create_database) > 8
+async def test_it_survives_a_crash_at_every_commit_on_postgres(new_postgres_url: Callable[[], str]) -> None:
+    assert await testing.crash_everywhere(make, scenario, fresh_url=new_postgres_url) > 8

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from devtools import postgres as pg
 from ostinato import Context, Job, Ostinato, Retry, audit, errors, testing
 from ostinato.core import budgets, commands, rows
 from ostinato.core.tallies import DAY
@@ -282,5 +282,5 @@ async def test_it_survives_a_crash_at_every_commit_on_sqlite() -> None:
     assert await testing.crash_everywhere(make, scenario) > 8
 
 
-async def test_it_survives_a_crash_at_every_commit_on_postgres(postgres: pg.PostgresServer) -> None:
-    assert await testing.crash_everywhere(make, scenario, fresh_url=postgres.create_database) > 8
+async def test_it_survives_a_crash_at_every_commit_on_postgres(new_postgres_url: Callable[[], str]) -> None:
+    assert await testing.crash_everywhere(make, scenario, fresh_url=new_postgres_url) > 8

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from devtools import postgres as pg
 from ostinato import Context, EngineOptions, Ostinato, errors, testing
 from tests.pipelines.support import publishing
 
@@ -94,9 +94,9 @@ async def check(kit: testing.Kit) -> None:
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 @pytest.mark.timeout(300)
-async def test_an_item_survives_a_crash_at_every_commit(postgres: pg.PostgresServer, backend: str) -> None:
+async def test_an_item_survives_a_crash_at_every_commit(new_postgres_url: Callable[[], str], backend: str) -> None:
     ASKED.clear()
-    fresh = postgres.create_database if backend == "postgres" else None
+    fresh = new_postgres_url if backend == "postgres" else None
     assert await testing.crash_everywhere(build, life, fresh_url=fresh) >= 40
     again = {step: count for (_, step), count in ASKED.items() if count > 2}
     assert not again, "only who was at work when the process ended is asked once more"

@@ -29,8 +29,6 @@ APPLICATION_ID = 0x4F535449
 """Written into our files, so that no other program's file is taken for one."""
 QUICK_COMMIT = 0.001
 """If commits take less, a brief transaction is done where it is asked for: two thread hops would take as long."""
-CHECKPOINT_PAGES = 4000
-"""How long the log grows before it is copied into the file. Pages that are written again and again are copied once."""
 OLDEST_SAFE_SQLITE = (3, 51, 3)
 """Before it, two processes that write and checkpoint at once can corrupt a WAL file."""
 
@@ -172,7 +170,6 @@ class SqliteDatabase:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA temp_store=MEMORY")
             connection.execute("PRAGMA cache_size=-65536")
-            connection.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}").fetchall()
             if todo:
                 self._migrate(connection)
 

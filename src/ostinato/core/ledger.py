@@ -336,15 +336,17 @@ class Ledger(sheet.Sheet):
 
     def satisfy_dependants(self, task: rows.Task) -> None:
         """One dependency less for each task that waits for this one; those with none left become pending."""
-        for dependant_id in self.dependants.get(task.key, ()):
-            dependant = self.tasks[(task.job_id, dependant_id)]
+        job_id = task.job_id
+        for dependant_id in self.dependants.get((job_id, task.task_id), ()):
+            key = (job_id, dependant_id)
+            dependant = self.tasks[key]
             if dependant.state != states.BLOCKED:
                 continue
             dependant.open_dependencies -= 1
             if dependant.open_dependencies == 0:
                 self.make_ready(dependant)
             else:
-                self.changed_tasks[dependant.key] = dependant
+                self.changed_tasks[key] = dependant
 
     def fail_dependants(self, task: rows.Task) -> None:
         """Tell the dependants of a task that will never complete; each follows its own policy. The failure of an
@@ -444,6 +446,15 @@ class Ledger(sheet.Sheet):
     def _count(job: rows.Job, task: rows.Task, old: str, new: str) -> None:
         before, after = _COUNTER[old], _COUNTER[new]
         if before is after:
+            return
+        # The usual ways first: what is named takes a third of the time.
+        if before == "blocked" and after == "active":
+            job.blocked -= 1
+            job.active += 1
+            return
+        if before == "active" and after == "completed":
+            job.active -= 1
+            job.completed += 1
             return
         if task.optional:
             before = "tolerated" if before == "failed" else before

@@ -24,7 +24,7 @@ LEASE_CHECK_SECONDS = 1.0
 DOUBT_SECONDS = 120.0
 """How long a statement that nobody waits for any more may still take effect."""
 ENDED_LATELY = 10_000
-COLLECT_EVERY = 50_000
+COLLECT_EVERY = 100_000
 """New values that may be there before the garbage collector looks at them; Python's own bound is 700."""
 FEW = 20
 OWN_CONCURRENCY = 32

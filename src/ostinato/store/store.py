@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import gc
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from ostinato import encryption, errors
@@ -171,7 +170,7 @@ class Store(
         stale = any(book.tasks[key].state != states.PENDING for key in candidates if key in book.tasks)
         if (trust and stale) or not (yield from _gates_are_the_same(tenant, book)):
             return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
-        with _unhurried():
+        with _Unhurried():
             answers = [_carry_out(command, book) for command in batch]
             if book.awaiting_turn:
                 book.give_turns()
@@ -220,15 +219,17 @@ def _outcome(decision: _Decision, claim: commands.Claim | None, results: Mapping
     )
 
 
-@contextlib.contextmanager
-def _unhurried() -> Generator[None]:
+class _Unhurried:
     """Keep the garbage collector out while thousands of small values are made that all live a moment longer."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
+
+    __slots__ = ("_enabled",)
+
+    def __enter__(self) -> None:
+        self._enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *exc: object) -> None:
+        if self._enabled:
             gc.enable()
 
 

@@ -131,7 +131,8 @@ class Complete(msgspec.Struct, gc=False):
     output: bytes
 
     def needs(self, wanted: needs.Needs) -> None:
-        key = self.lease.key
+        lease = self.lease
+        key = (lease.job_id, lease.task_id)
         wanted.held_task(key)
         wanted.dependants_of.add(key)
 

@@ -5,11 +5,13 @@ import collections
 import contextlib
 import contextvars
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from ostinato import Ostinato, Retry
+from ostinato.engine import worker
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -318,3 +320,32 @@ async def test_attempts_that_wait_in_between_run_side_by_side_with_those_that_do
         found = await run(app, *[task(f"t{n}", "mixed", input={"n": n}) for n in range(300)])
     assert found == {f"t{n}": n for n in range(300)}
     assert 1 < most <= 5
+
+
+async def test_attempts_that_compute_for_long_let_others_have_a_turn_in_between(url: str) -> None:
+    """One for each slot, and not all that were claimed ahead."""
+    runs = since_turn = most = 0
+    app = support.bare(url, concurrency=2)
+
+    @app.function("compute")
+    async def compute() -> None:
+        nonlocal runs, since_turn, most
+        until = time.perf_counter() + 2 * worker.TURN_SECONDS
+        while time.perf_counter() < until:
+            pass
+        runs += 1
+        since_turn += 1
+        most = max(most, since_turn)
+
+    async def turns() -> None:
+        nonlocal since_turn
+        while True:
+            since_turn = 0
+            await asyncio.sleep(0)
+
+    async with app:
+        counting = asyncio.create_task(turns())
+        await run(app, *[task(f"t{n}", "compute") for n in range(60)])
+        counting.cancel()
+    assert runs == 60
+    assert most <= 2

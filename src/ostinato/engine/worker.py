@@ -28,7 +28,8 @@ TRUST = 250
 STALE_SECONDS = 1.0
 """A task that was claimed ahead and has not started after this long is handed back."""
 TURN = 20
-"""How many attempts that wait for nothing are run before others have a turn in the event loop."""
+TURN_SECONDS = 0.001
+"""How many attempts that wait for nothing are run, and for how long, before others have a turn in the event loop."""
 
 T = TypeVar("T")
 Attempt = Coroutine[Any, Any, committer.Report | None]
@@ -249,7 +250,8 @@ class Worker:
         """Run an attempt. One that ended without having waited for anything has left this asyncio task as it was, and
         the next ones are run in it too: making a task for each would take as long as to run a quick function."""
         task = running.task
-        for turn in range(1, TURN + 1):
+        until = time.monotonic() + TURN_SECONDS
+        for left in reversed(range(TURN)):
             logs.bind(functools.partial(context.about, self._services.tenant, running.lease))
             variables = contextvars.copy_context()
             running.started = True
@@ -266,7 +268,7 @@ class Worker:
                 del self._running[place]
             self._ended(running, report)
             untouched = at_once and contextvars.copy_context() == variables and not task.cancelling()
-            if not untouched or not self._buffer or turn == TURN:
+            if not untouched or not self._buffer or not left or self._ended_at > until:
                 break
             place, running = self._take()
             running.task = task

@@ -36,15 +36,14 @@ Behaviour = support.Behaviour
 Choosing = Callable[[Request], Behaviour]
 
 
-class Endpoint:
+class Endpoint(support.Listener):
     """Answers with what is in the script, one after the other; the last one again and again."""
 
     def __init__(self) -> None:
-        self.port = 0
+        super().__init__()
         self.requests: list[Request] = []
-        self.script: collections.deque[Behaviour | Choosing] = collections.deque()
+        self.script: collections.deque[Behaviour] = collections.deque()
         self.choose: Choosing | None = None
-        self._serving: set[asyncio.Task[None]] = set()
 
     @property
     def base_url(self) -> str:
@@ -53,40 +52,18 @@ class Endpoint:
     def plan(self, *script: Behaviour) -> None:
         self.script = collections.deque(script)
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._serving.add(task := cast("asyncio.Task[None]", asyncio.current_task()))
-        task.add_done_callback(self._serving.discard)
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            raw = support.Request(await reader.readuntil(b"\r\n\r\n"), b"")
-            raw.body = await reader.readexactly(int(raw.headers["content-length"]))
-            request = Request(raw)
-            self.requests.append(request)
-            await self._next(request)(writer)
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
-
-    def _next(self, request: Request) -> Behaviour:
+    def take(self, request: support.Request) -> Behaviour:
+        self.requests.append(read := Request(request))
         if self.choose is not None:
-            return self.choose(request)
-        return cast("Behaviour", self.script.popleft() if len(self.script) > 1 else self.script[0])
-
-    async def stop(self) -> None:
-        for task in list(self._serving):
-            task.cancel()
-        await asyncio.gather(*self._serving)
+            return self.choose(read)
+        return self.script.popleft() if len(self.script) > 1 else self.script[0]
 
 
 @contextlib.asynccontextmanager
 async def running() -> AsyncGenerator[Endpoint]:
     endpoint = Endpoint()
-    listener = await asyncio.start_server(endpoint.serve, "127.0.0.1", 0)
-    endpoint.port = listener.sockets[0].getsockname()[1]
-    try:
+    async with endpoint.listening():
         yield endpoint
-    finally:
-        listener.close()
-        await endpoint.stop()
 
 
 def saying(

@@ -26,38 +26,59 @@ class Request:
 Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
-class Server:
-    """Does the same with every request, and remembers them."""
+class Listener:
+    """Reads requests, one a connection, and leaves the answer to those who know it."""
 
     def __init__(self) -> None:
         self.port = 0
-        self.requests: list[Request] = []
         self.connections = 0
         self._serving: set[asyncio.Task[None]] = set()
+
+    def take(self, request: Request) -> Behaviour:
+        raise NotImplementedError
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._serving.add(task := cast("asyncio.Task[None]", asyncio.current_task()))
+        task.add_done_callback(self._serving.discard)
+        # A connection may be cancelled wherever it stands, also while it closes.
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            try:
+                request = Request(await reader.readuntil(b"\r\n\r\n"), b"")
+                request.body = await reader.readexactly(int(request.headers["content-length"]))
+                await self.take(request)(writer)
+            finally:
+                writer.close()
+                await writer.wait_closed()
+
+    @contextlib.asynccontextmanager
+    async def listening(self, tls: ssl.SSLContext | None = None) -> AsyncGenerator[None]:
+        listener = await asyncio.start_server(self.serve, "127.0.0.1", 0, ssl=tls)
+        self.port = listener.sockets[0].getsockname()[1]
+        try:
+            yield
+        finally:
+            listener.close()
+            for task in list(self._serving):
+                task.cancel()
+            await asyncio.gather(*self._serving)
+
+
+class Server(Listener):
+    """Does the same with every request, and remembers them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[Request] = []
         self.behave: Behaviour = answering(200, b"fine")
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/hook?a=1"
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        self._serving.add(task := cast("asyncio.Task[None]", asyncio.current_task()))
-        task.add_done_callback(self._serving.discard)
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            head = await reader.readuntil(b"\r\n\r\n")
-            request = Request(head, b"")
-            request.body = await reader.readexactly(int(request.headers["content-length"]))
-            self.requests.append(request)
-            await self.behave(writer)
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
-
-    async def stop(self) -> None:
-        for task in list(self._serving):
-            task.cancel()
-        await asyncio.gather(*self._serving)
+    def take(self, request: Request) -> Behaviour:
+        self.requests.append(request)
+        return self.behave
 
 
 def answering(status: int, body: bytes = b"", **headers: str) -> Behaviour:
@@ -99,13 +120,8 @@ async def talking_nonsense(writer: asyncio.StreamWriter) -> None:
 @contextlib.asynccontextmanager
 async def running(tls: ssl.SSLContext | None = None) -> AsyncGenerator[Server]:
     server = Server()
-    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
-    server.port = listener.sockets[0].getsockname()[1]
-    try:
+    async with server.listening(tls):
         yield server
-    finally:
-        listener.close()
-        await server.stop()
 
 
 def self_signed(folder: Path, name: str) -> tuple[ssl.SSLContext, str]:

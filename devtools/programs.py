@@ -36,6 +36,9 @@ LOADED = [
 ]
 
 
+UNTOLD = 255
+
+
 def run_command(
     arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str = "", timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
@@ -52,7 +55,13 @@ def run_command(
             process.join()
             raise subprocess.TimeoutExpired(list(arguments), timeout)
         printed, complained = (streams / "stdout").read_text(), (streams / "stderr").read_text()
-        return subprocess.CompletedProcess(list(arguments), process.exitcode, printed, complained)
+        return subprocess.CompletedProcess(list(arguments), _exit_code(process.exitcode, streams), printed, complained)
+
+
+def _exit_code(told: int, streams: Path) -> int:
+    """`told` is 255 also if the server was not there any more to tell how a process ended: then its own word counts."""
+    own = streams / "exit"
+    return int(own.read_text()) if told == UNTOLD and own.exists() else told
 
 
 @functools.cache
@@ -72,7 +81,11 @@ def _become(streams: Path, arguments: list[str], cwd: Path, env: dict[str, str])
     sys.argv = ["ostinato", *arguments]
     from ostinato.cli import main
 
-    main.main()
+    try:
+        main.main()
+    except SystemExit as ended:
+        (streams / "exit").write_text(str(ended.code or 0))
+        raise
 
 
 def _open(path: Path, number: int, flags: int) -> TextIO:

@@ -63,7 +63,7 @@ class Ostinato:
         secrets: secrets_.SecretSource | None = None,
         embedder: embedding.Embedder | None = None,
     ) -> None:
-        self.url = url or connect.default_url()
+        self.url = connect.default_url() if url is None else url
         self.tenant = graph.check_id(tenant, "tenant")
         self.options = options or _default_options()
         self.keyring = encryption or Keyring.from_environment()
@@ -97,11 +97,13 @@ class Ostinato:
 
         def register(code: Callable[..., Any]) -> functions.Function:
             chosen = name or getattr(code, "__name__", "")
+            graph.check_name(chosen, "the name of a function")
+            graph.check_id(queue, "queue")
             graph.check_not_reserved(chosen, queue)
             if chosen in self.functions:
                 raise errors.InvalidInput(f"there is already a function {chosen!r}: give this one another name")
             made = functions.Function(
-                chosen, code, retry=retry or self.options.default_retry, timeout=timeout, queue=queue
+                chosen, code, retry=self.options.default_retry if retry is None else retry, timeout=timeout, queue=queue
             )
             self.functions[chosen] = made
             return made

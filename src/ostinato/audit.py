@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import approvals, budgets, codec, commands, fold, ledger, rows, states, usage
+from ostinato.core import approvals, budgets, codec, commands, courses, fold, ledger, rows, states, usage
+from ostinato.store import courses as course_cache
 from ostinato.store import database, store, stream, usages
 from ostinato.store.database import fetch
 
@@ -63,13 +64,24 @@ async def audit(target: store.Store, tenant: str | None = None) -> Report:
 
 
 def _item_problems(tenant: str) -> database.Script[list[Problem]]:
-    """The history of every item of a pipeline leads to where it is, and as many are counted as there are."""
+    """The history of every item of a pipeline leads to where it is, as many are counted as there are, and what is
+    legal is what its pipeline says."""
     found: list[Problem] = []
     for item_id, status, number, before, after in (yield fetch("audit_item_moves", tenant=tenant)):
         message = f"item {item_id!r} is in {status}, and move {number} of its history goes from {before} to {after}"
         found.append(Problem("I8", tenant, "", None, message))
     for key, items, counted in (yield fetch("audit_item_counts", tenant=tenant)):
         found.append(Problem("I8", tenant, "", None, f"{items} items are in {key}, and {counted} are counted"))
+    known: dict[tuple[str, int], set[tuple[int, int]]] = {}
+    for pipeline, version, before, after in (yield fetch("audit_legal_moves", tenant=tenant)):
+        known.setdefault((pipeline, version), set()).add((before, after))
+    for (pipeline, version), moves in known.items():
+        about = {"tenant": tenant, "kind": course_cache.KIND, "name": pipeline, "version": version}
+        saved = yield fetch("read_definition_version", **about)
+        legal = courses.decode(saved[0][2], version).moves if saved else frozenset[tuple[int, int]]()
+        for before, after in sorted(moves ^ legal):
+            message = f"version {version} of pipeline {pipeline!r} and the database disagree on {before} to {after}"
+            found.append(Problem("I10", tenant, "", None, message))
     return found
 
 

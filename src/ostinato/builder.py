@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from ostinato import errors, functions
 from ostinato.core import graph
@@ -29,46 +31,30 @@ class Graph:
         function: str | functions.Function,
         /,
         *,
-        after: Sequence[TaskRef | str] = (),
+        after: TaskRef | str | Sequence[TaskRef | str] = (),
         task_id: str | None = None,
         options: dict[str, Any] | None = None,
         **given: Any,
     ) -> TaskRef:
         """Add a task that runs `function` with the given input. `options` are retry, timeout, optional and so on."""
         name = function.name if isinstance(function, functions.Function) else function
+        graph.check_name(name, "the name of a function")
         chosen = task_id or self._free_id(name)
         task: dict[str, Any] = {
             "taskId": chosen,
             "name": name,
-            "dependsOn": [ref.task_id if isinstance(ref, TaskRef) else ref for ref in after],
+            "dependsOn": _task_ids(after),
             "input": given,
         }
         if isinstance(function, functions.Function) and function.queue != "default":
             task["queue"] = function.queue
-        for key, value in (options or {}).items():
-            field = _OPTIONS.get(key)
-            if field is None:
-                raise errors.InvalidInput(
-                    f"{key!r} is not an option of a task: use one of {', '.join(sorted(_OPTIONS))}"
-                )
-            task[field] = value
+        task |= _camel(options or {}, _OPTIONS, "an option of a task")
         self._tasks.append(task)
         return TaskRef(chosen)
 
     def document(self) -> dict[str, Any]:
         """The job as a document, ready to be submitted or written as JSON."""
-        fields = {"request_id", "correlation_id", "idempotency_key", "job_id", "tags", "priority", "deadline", "budget"}
-        unknown = set(self._settings) - fields
-        if unknown:
-            raise errors.InvalidInput(f"{sorted(unknown)} are not settings of a job: use {', '.join(sorted(fields))}")
-        camel = {
-            "request_id": "requestId",
-            "correlation_id": "correlationId",
-            "idempotency_key": "idempotencyKey",
-            "job_id": "jobId",
-        }
-        settings = {camel.get(name, name): value for name, value in self._settings.items()}
-        return {"name": self._name, "tasks": self._tasks} | settings
+        return {"name": self._name, "tasks": self._tasks} | _camel(self._settings, _SETTINGS, "a setting of a job")
 
     def _free_id(self, name: str) -> str:
         base = "".join(c if c.isalnum() or c in "._:-" else "-" for c in name)
@@ -78,12 +64,25 @@ class Graph:
         return next(f"{base}-{n}" for n in range(2, len(taken) + 3) if f"{base}-{n}" not in taken)
 
 
-_OPTIONS = {
-    "retry": "retry",
-    "timeout": "timeout",
-    "queue": "queue",
-    "priority": "priority",
-    "optional": "optional",
-    "approval": "approval",
-    "on_dependency_failure": "onDependencyFailure",
-}
+def _names(kind: type[msgspec.Struct], given: set[str]) -> dict[str, str]:
+    """The fields of a document by their names in Python, without those that the builder gives itself."""
+    return {field.name: field.encode_name for field in msgspec.structs.fields(kind) if field.name not in given}
+
+
+_SETTINGS = _names(graph.JobSpec, {"name", "tasks"})
+_OPTIONS = _names(graph.TaskSpec, {"task_id", "name", "depends_on", "input"})
+
+
+def _camel(given: Mapping[str, Any], known: Mapping[str, str], what: str) -> dict[str, Any]:
+    for name in given:
+        if name not in known:
+            raise errors.InvalidInput(f"{name!r} is not {what}: use one of {', '.join(sorted(known))}")
+    return {known[name]: value for name, value in given.items()}
+
+
+def _task_ids(after: Any) -> list[str]:
+    several: list[Any] = [after] if isinstance(after, (TaskRef, str)) or not hasattr(after, "__iter__") else list(after)
+    ids = [ref.task_id if isinstance(ref, TaskRef) else ref for ref in several]
+    if not all(isinstance(task_id, str) for task_id in ids):
+        raise errors.InvalidInput(f"after must be tasks of this graph or their ids, not {after!r:.60}", field="after")
+    return ids

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ostinato import errors
@@ -18,6 +19,7 @@ class Function:
         self, name: str, code: Callable[..., Any], *, retry: Retry, timeout: float | None, queue: str = "default"
     ) -> None:
         graph.check_name(name, "the name of a function")
+        check_retry(retry, "retry")
         if timeout is not None and graph.check_seconds(timeout, "timeout") <= 0:
             raise errors.InvalidInput("timeout must be more than 0 seconds", field="timeout")
         self.name = name
@@ -29,7 +31,7 @@ class Function:
         self.is_async = inspect.iscoroutinefunction(code)
         self.__doc__ = code.__doc__
         self.__name__ = getattr(code, "__name__", name)
-        parameters = inspect.signature(code).parameters.values()
+        parameters = _parameters(name, code)
         self.takes_context = any(p.name == "ctx" for p in parameters)
         self.takes_anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self._accepted = {
@@ -63,6 +65,20 @@ class Function:
         if "ctx" in given:
             raise errors.TerminalError(f"function {self.name!r} got an input field `ctx`, which is the context's name")
         return {"ctx": ctx, **given}
+
+
+def check_retry(value: object, field: str) -> None:
+    if not isinstance(value, Retry):
+        raise errors.InvalidInput(f"{field} must be a Retry(max_attempts=…, …), not {value!r:.60}", field=field)
+
+
+def _parameters(name: str, code: object) -> Collection[inspect.Parameter]:
+    if callable(code):
+        with contextlib.suppress(ValueError):  # what is built in may not say what it takes
+            return inspect.signature(code).parameters.values()
+    raise errors.InvalidInput(
+        f"function {name!r} cannot be called with its input by name: register a function, not {code!r:.60}"
+    )
 
 
 def _mismatch(name: str, missing: set[str], unknown: set[str]) -> str:

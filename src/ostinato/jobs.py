@@ -141,6 +141,8 @@ class Job:
 
     def _inputs(self, inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         limit = self._app.options.max_payload_bytes
+        if not hasattr(inputs, "items"):
+            raise errors.InvalidInput("inputs must be an object: new inputs by task id", field="inputs")
         hidden = secrets_.hide_in_document(inputs)
         encoded = {t: codec.encode(value, f"the input of task {t!r}", limit) for t, value in hidden.items()}
         for task_id, data in encoded.items():

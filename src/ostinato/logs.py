@@ -57,7 +57,8 @@ def configure(form: str | None = None, level: str = "info", stream: TextIO | Non
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for chatty in ("uvicorn", "uvicorn.error", "asyncio", "websockets"):
+    # (httpx2 tells the whole address of every call, and users may have written a token into it.)
+    for chatty in ("uvicorn", "uvicorn.error", "asyncio", "websockets", "httpx2"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
 
 

@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-from ostinato import errors
+from ostinato import errors, functions
 from ostinato.core import executions, graph
 from ostinato.core.retry import Retry
 
 DAY = 86_400
+INDEX_TAGS = "OSTINATO_INDEX_TAGS"
+INDEX_STAGES = "OSTINATO_INDEX_STAGES"
+
+
+def _index_tags() -> Mapping[str, str]:
+    """What the environment says, so that servers and the command line agree."""
+    text = os.environ.get(INDEX_TAGS)
+    if not text:
+        return executions.REQUIRED_TAGS
+    parts = [part.strip().partition("=") for part in text.split(",")]
+    if not all(key and separator for key, separator, _ in parts):
+        raise errors.InvalidInput(f"${INDEX_TAGS} must be KEY=VALUE, or several with commas", field=INDEX_TAGS)
+    return executions.read_tags({key: value for key, _, value in parts}, INDEX_TAGS)
+
+
+def _index_stages() -> tuple[str, ...]:
+    text = os.environ.get(INDEX_STAGES)
+    return tuple(part.strip() for part in text.split(",")) if text else executions.STAGES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,9 +68,9 @@ class EngineOptions:
     """Run tasks in this process. A process that only submits and looks says False."""
     maintain: bool = True
     """Fire timers and take over from dead workers in this process."""
-    index_tags: Mapping[str, str] = dataclasses.field(default_factory=lambda: executions.REQUIRED_TAGS)
+    index_tags: Mapping[str, str] = dataclasses.field(default_factory=_index_tags)
     """What the definition of an execution elsewhere must be tagged with, all of it, for the execution to be indexed."""
-    index_stages: tuple[str, ...] = executions.STAGES
+    index_stages: tuple[str, ...] = dataclasses.field(default_factory=_index_stages)
     """What is dropped from the end of its name: `my-agent-prod` is the agent `my-agent`."""
     index_tag_source: Callable[[str], Awaitable[Mapping[str, str] | None]] | None = None
     """Knows the tags of a definition by its ARN. It is asked once for each that nobody has given the tags of."""
@@ -79,9 +99,17 @@ class EngineOptions:
                 )
         for field in ("lease_seconds", "poll_seconds", "prune_every_seconds"):
             seconds: object = getattr(self, field)
-            if seconds is not None and graph.check_seconds(seconds, field) <= 0:
+            if seconds is None and field == "prune_every_seconds":
+                continue
+            if graph.check_seconds(seconds, field) <= 0:
                 raise errors.InvalidInput(f"{field} must be more than 0", field=field)
         for field in ("shutdown_seconds", "retention_seconds"):
             graph.check_seconds(getattr(self, field), field)
+        functions.check_retry(self.default_retry, "default_retry")
+        queues: Any = self.queues
+        if not queues or not isinstance(queues, (tuple, list)):
+            raise errors.InvalidInput(
+                f'queues must be one or more names in a tuple, such as ("default",), not {queues!r}', field="queues"
+            )
         for queue in self.queues:
             graph.check_id(queue, "queue")

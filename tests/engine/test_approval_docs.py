@@ -29,7 +29,7 @@ def test_the_example_and_the_commands_run_one_after_the_other(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     said = done.stdout
     assert "published by ann: Old bridge closed\nnot published: who cares\n" in said
-    assert re.search(r"for anybody who may decide to decide on 'Delete the archive\?'; 0 of 2 have approved\.", said)
+    assert re.search(r"for somebody to decide on 'Delete the archive\?'; 0 of 2 have approved\.", said)
     assert re.search(r"^archive +review +waiting +Delete the archive\? +0 of 2 +anybody", said, re.MULTILINE)
     assert "one decides once" in said
     assert "1 of 2 have approved" in said.splitlines()[-1]

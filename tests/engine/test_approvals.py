@@ -49,9 +49,7 @@ async def test_a_person_completes_it(url: str) -> None:
         await kit.advance(90)
         why = await made.why("ok")
         assert why.code == "approval"
-        assert why.sentence == (
-            "It has been waiting for 1 min 30 s for anybody who may decide to decide on 'Publish it?'."
-        )
+        assert why.sentence == ("It has been waiting for 1 min 30 s for somebody to decide on 'Publish it?'.")
         answer = await decide(made, notes="well done")
         assert (answer.state, answer.again, answer.task_state) == ("approve", False, "completed")
         await kit.run_until_idle()

@@ -109,6 +109,33 @@ def test_odd_tenants_are_refused(url: str, tenant: Any) -> None:
         Ostinato(url, tenant=tenant)
 
 
+@pytest.mark.parametrize("after", [10**40, -(10**40)])
+async def test_places_beyond_what_a_database_can_count_to_are_refused(url: str, after: int) -> None:
+    async with support.opened(url) as app:
+        made = await app.submit(job(task("a")))
+        for asked in (made.events(after=after), made.tasks(after=after)):
+            with pytest.raises(errors.InvalidInput):
+                await asked
+
+
+@pytest.mark.parametrize("cursor", [5, ["1.0.1"], b"1.0.1"], ids=str)
+async def test_cursors_that_are_no_text_are_refused(url: str, cursor: Any) -> None:
+    async with support.opened(url) as app:
+        for asked in (app.events(cursor=cursor), app.jobs(cursor=cursor), app.dead_letters(cursor=cursor)):
+            with pytest.raises(errors.InvalidInput, match="cursor"):
+                await asked
+
+
+@pytest.mark.parametrize("inputs", [[1], "a", {"a": [1]}, {"a": None}], ids=str)
+async def test_new_inputs_that_are_no_objects_are_refused(url: str, inputs: Any) -> None:
+    async with support.opened(url) as app:
+        made = await app.submit(job(task("a", "break")))
+        await support.failure(made)
+        with pytest.raises(errors.InvalidInput, match="object"):
+            await made.resume(inputs=inputs)
+        assert await support.standing(made) == {"a": "failed"}
+
+
 # --- the database --------------------------------------------------------------------------------------------------
 
 
@@ -156,6 +183,16 @@ async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "test.db").write_text("this is a poem, not a database\n" * 100)
     with pytest.raises(errors.DatabaseUnavailable, match="not a SQLite database"):
         await support.make(f"sqlite:///{tmp_path}/test.db").start()
+
+
+async def test_a_damaged_file(sqlite_url: str) -> None:
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:20_480] + b"Z" * (len(whole) - 20_480))
+    app = support.make(sqlite_url)
+    with pytest.raises(errors.DatabaseError, match="backup"):
+        async with app:
+            await app.submit(job(task("a")))
 
 
 async def test_a_folder_where_a_file_should_be(tmp_path: Path) -> None:

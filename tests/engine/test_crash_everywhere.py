@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +82,18 @@ async def test_crash_everywhere_on_sqlite() -> None:
 @pytest.mark.timeout(300)
 async def test_crash_everywhere_on_postgres(new_postgres_url: Callable[[], str]) -> None:
     assert await testing.crash_everywhere(build, everything, fresh_url=new_postgres_url) >= 50
+
+
+async def test_crashes_are_not_logged_as_errors(caplog: pytest.LogCaptureFixture) -> None:
+    """They are wanted, and would hide what is not."""
+
+    async def steps(kit: testing.Kit) -> None:
+        await kit.app.submit({"idempotencyKey": "k", "tasks": [{"taskId": "a", "name": "flaky", "input": {"n": 1}}]})
+        await kit.run_until_idle()
+
+    await testing.crash_everywhere(build, steps)
+    gc.collect()
+    assert not caplog.records
 
 
 async def test_the_harness_finds_a_scenario_that_is_not_safe() -> None:

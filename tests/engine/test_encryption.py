@@ -291,3 +291,16 @@ async def test_the_test_kit_sees_every_commit(url: str) -> None:
 def test_the_tables_of_payloads_speak_of_statements_that_exist() -> None:
     names = queries.blocks("sqlite").keys()
     assert sealed.WRITES.keys() | sealed.READS.keys() <= names
+
+
+async def test_events_that_nobody_here_can_open_say_which_key_is_missing(url: str) -> None:
+    """Also to who has no key at all, and may not even know that there is one."""
+    async with opened(url, RING) as app:
+        made, _ = await everything(app)
+    async with opened(url, None, work=False) as app:
+        for asked in ((await app.job(made)).events(), app.events()):
+            with pytest.raises(errors.DecryptionFailed, match="'one'"):
+                await asked
+        problems = (await audit.audit(app.engine.store)).problems
+        assert problems
+        assert all("'one'" in problem.message for problem in problems)

@@ -218,6 +218,34 @@ async def test_waiting_for_a_result_has_an_end(url: str) -> None:
         assert await made.result(support.PATIENCE) == {"a": {}}
 
 
+@pytest.mark.parametrize("timeout", [float("nan"), "5"])
+async def test_waiting_for_a_time_that_is_none_is_refused(url: str, timeout: Any) -> None:
+    """One NaN among the timers of an event loop, and none of them is on time any more."""
+    async with support.opened(url) as app:
+        made = await app.submit(job(task("a")))
+        for handle in (made, await app.job(made.job_id)):
+            with pytest.raises(errors.InvalidInput, match="timeout"):
+                await handle.result(timeout)
+        for endless in (float("inf"), 10**400):
+            assert await made.result(endless) == {"a": {}}
+
+
+async def test_a_result_that_is_there_is_given_to_who_has_no_time(url: str) -> None:
+    app = support.make(url)
+    gate = support.Gate(app)
+    async with app, support.opened(url, work=False) as elsewhere:
+        made = await app.submit(job(task("a", "gate")))
+        found = await elsewhere.job(made.job_id)
+        for handle in (made, found):
+            with pytest.raises(errors.ResultTimeout):
+                await handle.result(0)
+        gate.opened.set()
+        await support.reaches(made, "a", "completed")
+        for handle in (made, await app.job(made.job_id), found):
+            for timeout in (0, -1):
+                assert await handle.result(timeout) == {"a": {}}
+
+
 async def test_jobs_are_listed_newest_first_and_in_pages(url: str) -> None:
     async with support.opened(url) as app:
         made = [await app.submit(job(task("a"), name=f"n{n % 2}", requestId=f"r{n}")) for n in range(5)]

@@ -220,9 +220,9 @@ async def test_a_new_task_is_seen_by_an_idle_worker_in_another_process(url: str)
 
 
 async def test_a_worker_that_was_declared_dead_loses_its_task_which_counts_as_an_attempt(url: str) -> None:
-    app = support.make(url, lease_seconds=0.5)
+    app = support.make(url)
     gate = support.Gate(app)
-    async with app, support.opened(url, lease_seconds=0.5) as other:
+    async with app, support.opened(url) as other:
         made = await app.submit(job(task("a", "gate", retry={"maxAttempts": 2, "baseDelay": 0})))
         await support.soon(gate.started.wait())
         assert app.engine.worker is not None

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import string
+
+import asyncpg
 import pytest
 
+from devtools import postgres as pg
 from ostinato.core import ledger
 from ostinato.store import statements, writes
 
-ORDER = [name for name, _ in writes.of_ledger("default", ledger.Ledger("default", 0))]
+SELDOM = ledger.Ledger("default", 0)
+SELDOM.withdrawn.add(("job", "task"))
+ORDER = [name for name, _ in writes.of_ledger("default", SELDOM)]
 
 
 def test_every_write_has_one_place() -> None:
@@ -17,3 +23,45 @@ def test_every_write_has_one_place() -> None:
 @pytest.mark.parametrize("names", sorted(statements._SINGLES))  # pyright: ignore[reportPrivateUsage]
 def test_what_a_single_task_writes_is_named_in_that_order(names: tuple[str, ...]) -> None:
     assert [name for name in ORDER if name in names] == list(names)
+
+
+def test_a_transaction_that_does_little_is_not_asked_for_more() -> None:
+    little = [name for name, _ in writes.of_ledger("default", ledger.Ledger("default", 0))]
+    assert "insert_timer" not in little
+    assert little == [name for name in ORDER if name in little]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (),
+        ("",),
+        ("a",),
+        ("task-A", "01987c3e-7a52-7c3e-8a52-7a52c3e8a527"),
+        ("NULL", "null", None, ""),
+        ('"', '""', '","', '",', "}{", "{}", ",", " ", " a ", "'"),
+        ("\\", '\\"', "\\\\", "a\\"),
+        ("\n\t\r", "ünï", "漢字", "🎼"),
+        tuple(string.printable),
+    ],
+)
+async def test_texts_arrive_as_they_were(postgres: pg.PostgresServer, values: tuple[str | None, ...]) -> None:
+    connection = await asyncpg.connect(postgres.url())
+    try:
+        assert await connection.fetchval("SELECT $1::text::text[]", statements.texts(values)) == list(values)
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [("int8", (0, -1, 2**63 - 1, -(2**63), None)), ("int8", ()), ("bool", (True, False, None))],
+)
+async def test_numbers_arrive_as_they_were(
+    postgres: pg.PostgresServer, kind: str, values: tuple[int | None, ...]
+) -> None:
+    connection = await asyncpg.connect(postgres.url())
+    try:
+        assert await connection.fetchval(f"SELECT $1::text::{kind}[]", statements.numbers(values)) == list(values)
+    finally:
+        await connection.close()

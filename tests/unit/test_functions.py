@@ -4,9 +4,11 @@ import dataclasses
 import functools
 from typing import Any
 
+import msgspec
 import pytest
 
 from ostinato import EngineOptions, Ostinato, Retry, TerminalError, errors
+from ostinato.core import graph as core_graph
 
 
 @pytest.fixture
@@ -45,15 +47,37 @@ def test_two_functions_with_one_name_are_refused(app: Ostinato) -> None:
         app.function("f")(lambda: 2)
 
 
-@pytest.mark.parametrize("settings", [{"timeout": 0}, {"timeout": -1}, {"timeout": float("nan")}, {"timeout": "5"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"timeout": 0},
+        {"timeout": -1},
+        {"timeout": float("nan")},
+        {"timeout": "5"},
+        {"queue": ""},
+        {"queue": "a b"},
+        {"queue": None},
+        {"queue": 5},
+        {"retry": 5},
+        {"retry": {"maxAttempts": 5}},
+    ],
+)
 def test_settings_of_functions_are_checked(app: Ostinato, settings: dict[str, Any]) -> None:
-    with pytest.raises(errors.InvalidInput, match="timeout"):
+    with pytest.raises(errors.InvalidInput, match=next(iter(settings))):
         app.function("f", **settings)(lambda: 1)
+    assert "f" not in app.functions
 
 
-def test_odd_names_of_functions_are_refused(app: Ostinato) -> None:
+@pytest.mark.parametrize("code", [5, None, "f", dict])
+def test_what_cannot_be_called_by_name_is_no_function(app: Ostinato, code: Any) -> None:
+    with pytest.raises(errors.InvalidInput, match="function 'f'"):
+        app.function("f")(code)
+
+
+@pytest.mark.parametrize("name", ["a\nb", 5, b"f"])
+def test_odd_names_of_functions_are_refused(app: Ostinato, name: Any) -> None:
     with pytest.raises(errors.InvalidId):
-        app.function("a\nb")(lambda: 1)
+        app.function(name)(lambda: 1)
 
 
 def test_positional_only_parameters_are_refused(app: Ostinato) -> None:
@@ -88,11 +112,19 @@ def test_partials_of_coroutine_functions_are_async(app: Ostinato) -> None:
     assert app.function("f")(functools.partial(f, a=1)).is_async
 
 
-@pytest.mark.parametrize("url", ["", "x", "mysql://x", "sqlite://", "sqlite:///", "sqlite:", "http://a"])
-def test_a_bad_url_is_refused_where_it_is_written(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OSTINATO_URL", "nonsense")
+@pytest.mark.parametrize(
+    "url",
+    ["", "x", "mysql://x", "sqlite://", "sqlite:///", "sqlite:", "http://a", 5, b"sqlite:///x", "sqlite:///a\0b"],
+)
+def test_a_bad_url_is_refused_where_it_is_written(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OSTINATO_URL", raising=False)
     with pytest.raises(errors.InvalidUrl, match="sqlite:///"):
         Ostinato(url)
+
+
+def test_a_database_in_memory_is_refused_for_it_would_not_last() -> None:
+    with pytest.raises(errors.InvalidUrl, match="a file"):
+        Ostinato("sqlite:///:memory:")
 
 
 def test_a_bad_url_does_not_give_away_its_password() -> None:
@@ -126,6 +158,13 @@ def test_the_url_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         {"spill_bytes": 0},
         {"max_tasks": 0},
         {"queues": ("a b",)},
+        {"queues": "default"},
+        {"queues": ()},
+        {"queues": None},
+        {"default_retry": None},
+        {"default_retry": {"maxAttempts": 1}},
+        {"lease_seconds": None},
+        {"poll_seconds": None},
         {"prune_every_seconds": -1},
     ],
 )
@@ -182,6 +221,33 @@ def test_the_builder_makes_the_same_document_as_json(app: Ostinato) -> None:
             },
         ],
     }
+
+
+def test_the_builder_knows_every_setting_of_jobs_and_tasks(app: Ostinato) -> None:
+    """What JSON can say, code can say too, in snake case."""
+    job_settings = {field.name for field in msgspec.structs.fields(core_graph.JobSpec)} - {"tasks", "name"}
+    made = app.graph("x", **dict.fromkeys(job_settings)).document()
+    assert made.keys() == {field.encode_name for field in msgspec.structs.fields(core_graph.JobSpec)}
+    given = {"task_id", "name", "depends_on", "input"}
+    options = {field.name for field in msgspec.structs.fields(core_graph.TaskSpec)} - given
+    graph = app.graph("x")
+    graph.task("f", options=dict.fromkeys(options))
+    assert graph.document()["tasks"][0].keys() == {
+        field.encode_name for field in msgspec.structs.fields(core_graph.TaskSpec)
+    }
+
+
+def test_the_builder_takes_one_task_to_wait_for_as_well_as_several(app: Ostinato) -> None:
+    graph = app.graph("x")
+    first = graph.task("f")
+    graph.task("g", after=first)
+    graph.task("h", after="g")
+    assert [task["dependsOn"] for task in graph.document()["tasks"]] == [[], ["f"], ["g"]]
+    for bad in ({"after": [5]}, {"after": 5}):
+        with pytest.raises(errors.InvalidInput, match="after"):
+            graph.task("f", **bad)
+    with pytest.raises(errors.InvalidInput, match="function"):
+        graph.task(5)  # type: ignore[arg-type]
 
 
 def test_the_builder_refuses_unknown_settings(app: Ostinato) -> None:

@@ -7,7 +7,7 @@ import pytest
 from ostinato.core import events, pages
 
 
-def read_all(entries: list[bytes], first: int = 1) -> tuple[list[events.Event], int]:
+def read_all(entries: list[pages.Entry], first: int = 1) -> tuple[list[events.Event], int]:
     found: list[events.Event] = []
     written = list(pages.split(entries, first))
     for start, end, body in written:
@@ -36,6 +36,15 @@ def test_large_events_do_not_share_a_page_with_many_others() -> None:
     large = b'{"output":"%b"}' % (b"x" * pages.MOST_BYTES)
     _, written = read_all([pages.entry(events.TASK_COMPLETED, "t", 1, large)] * 3)
     assert written == 3
+
+
+@pytest.mark.parametrize("sizes", [[1000] * 200, [40_000] * 7, [10] * 499 + [pages.MOST_BYTES], [70_000, 10, 70_000]])
+def test_no_page_of_several_events_is_larger_than_the_limit(sizes: list[int]) -> None:
+    entries = [pages.entry(events.TASK_COMPLETED, f"t{n}", 1, b'{"o":"%b"}' % (b"x" * s)) for n, s in enumerate(sizes)]
+    found, written = read_all(entries)
+    assert [event.task_id for event in found] == [f"t{n}" for n in range(len(sizes))]
+    assert all(len(body) <= pages.MOST_BYTES for first, last, body in pages.split(entries, 1) if last > first)
+    assert written <= 2 + 3 * sum(sizes) // pages.MOST_BYTES + len(sizes) // 50, "and few are nearly empty"
 
 
 def test_a_page_mentions_the_tasks_it_is_about_and_no_others() -> None:

@@ -1,6 +1,7 @@
 """Retry arithmetic."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,12 @@ def test_no_base_delay_never_waits(attempt: int) -> None:
     [
         {"max_attempts": 0},
         {"max_attempts": -1},
+        {"max_attempts": 1.5},
+        {"max_attempts": "3"},
+        {"max_attempts": True},
+        {"base_delay": "1"},
+        {"multiplier": None},
+        {"max_delay": 10**400},
         {"base_delay": -0.1},
         {"base_delay": math.nan},
         {"base_delay": math.inf},
@@ -68,6 +75,6 @@ def test_no_base_delay_never_waits(attempt: int) -> None:
         {"jitter": math.nan},
     ],
 )
-def test_a_policy_that_makes_no_sense_is_refused(fields: dict[str, float]) -> None:
+def test_a_policy_that_makes_no_sense_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(errors.InvalidInput, match="retry"):
         Retry(**fields)

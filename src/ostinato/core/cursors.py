@@ -22,5 +22,5 @@ def read(cursor: str, kind: type[T]) -> T:
     try:
         data = base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4))
         return msgspec.json.decode(data, type=kind)
-    except (binascii.Error, UnicodeError, msgspec.MsgspecError):
+    except (binascii.Error, UnicodeError, AttributeError, TypeError, msgspec.MsgspecError):
         raise errors.InvalidInput("this is not a cursor of this list: start without one", field="cursor") from None

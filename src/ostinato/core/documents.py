@@ -7,7 +7,7 @@ import functools
 import itertools
 import re
 from collections.abc import Collection, Iterable
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
@@ -28,7 +28,7 @@ def read(document: Any, kind: type[T], field: str = "") -> T:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
-        raise _located(error, field) from None
+        raise _located(error, field, kind) from None
     except RecursionError:
         raise errors.InvalidPayload(f"{field or 'the document'} is nested too deeply: flatten it") from None
 
@@ -160,9 +160,26 @@ def _is_clean(text: str) -> bool:
     return not any(ord(sign) < 32 or 127 <= ord(sign) < 160 or 0xD800 <= ord(sign) < 0xE000 for sign in text)
 
 
-def _located(error: msgspec.ValidationError, field: str) -> errors.InvalidInput:
+def _located(
+    error: msgspec.ValidationError, field: str, kind: type[msgspec.Struct] | None = None
+) -> errors.InvalidInput:
     sentence, path = str(error), ""
     if found := _PLACE.search(sentence):
         sentence, path = sentence[: found.start()], found["path"]
+    if kind is not None and sentence.startswith("Invalid enum value"):
+        sentence += _choices(kind, path.removeprefix("."))
     at = field + path if path.startswith("[") or not path else join(field, path.removeprefix("."))
     return errors.InvalidInput(f"{at or 'the document'} is not valid: {sentence}", field=at or "document")
+
+
+def _choices(kind: type[msgspec.Struct], name: str) -> str:
+    """`: use one of these`, for a field of the struct itself that takes only certain words."""
+    types = [part.type for part in fields_of(kind) if part.encode_name == name]
+    words = [
+        word
+        for one in types
+        for part in (one, *get_args(one))
+        if get_origin(part) is Literal
+        for word in get_args(part)
+    ]
+    return f": use one of {', '.join(map(str, words))}" if words else ""

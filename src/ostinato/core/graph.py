@@ -321,8 +321,8 @@ def check_not_reserved(*names: str | None) -> None:
             )
 
 
-def check_name(value: str, field: str) -> None:
-    if not _NAME.fullmatch(value):
+def check_name(value: object, field: str) -> None:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise errors.InvalidId(
             f"{field} {_short(value)} is not a valid name: use 1 to 200 letters, digits, spaces, . _ : / or -, "
             "starting with a letter or digit",

@@ -40,6 +40,8 @@ _GIVEN_UP = frozenset({states.CANCELLED, states.SKIPPED})
 
 BUDGET_JOB = "budget:"
 """How jobs are named in which people are asked whether an item of a pipeline may cost more."""
+PLAYBOOK_JOB = "playbook:"
+"""How jobs are named in which agents are optional tasks: the answer says who failed, and why."""
 
 BLOB_MARK = b"\x00"
 """First byte of a stored payload that is a reference to a blob; no JSON text starts with it."""
@@ -74,8 +76,8 @@ def is_external(task: rows.Task) -> bool:
 
 def is_dead_letter(job: rows.Job, task: rows.Task) -> bool:
     """Whether it has failed for good. That somebody has rejected an item of a pipeline is no failure, and that an item
-    goes on without an optional step is none that anybody has to do something about."""
-    if task.state != states.FAILED or (task.optional and job.name.startswith(courses.JOB)):
+    goes on without an optional step, or an answer without an agent, is none that anybody has to do something about."""
+    if task.state != states.FAILED or (task.optional and job.name.startswith((courses.JOB, PLAYBOOK_JOB))):
         return False
     if task.error is None or not job.name.startswith((courses.JOB, BUDGET_JOB)) or not is_run_by_nobody(task):
         return True

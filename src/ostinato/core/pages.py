@@ -11,35 +11,38 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ostinato.core import events
+from ostinato.core import codec, events
 
 MOST_EVENTS = 500
 MOST_BYTES = 64 * 1024
-"""A page may exceed it by one event."""
+"""Only a page of a single event may be larger."""
 
-_decode = msgspec.json.Decoder(list[tuple[str, str | None, int | None, msgspec.Raw]]).decode
+Entry = tuple[str, str | None, int | None, msgspec.Raw]
 
-
-def entry(kind: str, task_id: str | None, attempt: int | None, data: bytes) -> bytes:
-    """One event in a page. Types and ids have no characters that JSON would escape."""
-    if task_id is None:
-        return b'["%b",null,null,%b]' % (kind.encode(), data)
-    return b'["%b","%b",%d,%b]' % (kind.encode(), task_id.encode(), attempt, data)
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(list[Entry]).decode
 
 
-def split(entries: Sequence[bytes], first_seq: int) -> Iterator[tuple[int, int, bytes]]:
+def entry(kind: str, task_id: str | None, attempt: int | None, data: bytes) -> Entry:
+    """One event in a page."""
+    return kind, task_id, attempt, msgspec.Raw(data)
+
+
+def split(entries: Sequence[Entry], first_seq: int) -> Iterator[tuple[int, int, bytes]]:
     """(first, last, body) of the pages that hold the entries."""
-    start = size = 0
-    for index, one in enumerate(entries):
-        if index > start and (index - start >= MOST_EVENTS or size >= MOST_BYTES):
-            yield _page(entries[start:index], first_seq + start)
-            start, size = index, 0
-        size += len(one)
-    yield _page(entries[start:], first_seq + start)
+    for start in range(0, len(entries), MOST_EVENTS):
+        yield from _pages(entries[start : start + MOST_EVENTS], first_seq + start)
 
 
-def _page(entries: Sequence[bytes], first: int) -> tuple[int, int, bytes]:
-    return first, first + len(entries) - 1, b"[" + b",".join(entries) + b"]"
+def _pages(entries: Sequence[Entry], first: int) -> Iterator[tuple[int, int, bytes]]:
+    body = _encode(entries)
+    count = len(entries)
+    if len(body) <= MOST_BYTES or count == 1:
+        yield first, first + count - 1, body
+    else:
+        half = count // 2
+        yield from _pages(entries[:half], first)
+        yield from _pages(entries[half:], first + half)
 
 
 def mention(task_id: str) -> bytes:
@@ -48,6 +51,7 @@ def mention(task_id: str) -> bytes:
 
 
 def read(job_id: str, first: int, at: int, body: bytes) -> Iterator[events.Event]:
+    codec.check_open(body)
     for seq, (kind, task_id, attempt, data) in enumerate(_decode(body), first):
         yield events.Event(job_id, seq, kind, task_id, attempt, at, bytes(data))
 

@@ -33,6 +33,14 @@ class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     jitter: Annotated[float, said(minimum=0, maximum=1)] = 0.0
 
     def __post_init__(self) -> None:
+        _require(type(self.max_attempts) is int, "maxAttempts", "a whole number", self.max_attempts)
+        for field, value in (
+            ("baseDelay", self.base_delay),
+            ("multiplier", self.multiplier),
+            ("maxDelay", self.max_delay),
+            ("jitter", self.jitter),
+        ):
+            _require(type(value) in (int, float), field, "a number", value)
         _require(1 <= self.max_attempts <= MOST_ATTEMPTS, "maxAttempts", f"1 to {MOST_ATTEMPTS:,}", self.max_attempts)
         _require(0 <= self.base_delay < LONGEST, "baseDelay", "0 or more seconds", self.base_delay)
         _require(1 <= self.multiplier < math.inf, "multiplier", "at least 1", self.multiplier)
@@ -49,9 +57,9 @@ class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
         return full * (1 - self.jitter * draw)
 
 
-def _require(holds: bool, field: str, wanted: str, got: float) -> None:
+def _require(holds: bool, field: str, wanted: str, got: object) -> None:
     if not holds:
-        raise errors.InvalidInput(f"retry.{field} must be {wanted}, not {got!r}", field=field)
+        raise errors.InvalidInput(f"retry.{field} must be {wanted}, not {got!r:.60}", field=field)
 
 
 NO_RETRY = Retry(max_attempts=1)

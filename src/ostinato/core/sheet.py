@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
+
 from ostinato import errors
-from ostinato.core import budgets, courses, items, retry, rows, states, tallies, usage
+from ostinato.core import budgets, courses, items, pages, retry, rows, states, tallies, usage
 
 
 def digest(data: bytes) -> bytes:
@@ -84,7 +86,7 @@ class Sheet:
         self.new_inputs: set[rows.TaskKey] = set()
         self.run_again: set[rows.TaskKey] = set()
         """Tasks that start anew: more about them has changed than their state."""
-        self.events: dict[str, list[bytes]] = {}
+        self.events: dict[str, list[pages.Entry]] = {}
         """What is to be told, by job, as entries of a page. Every change of a job tells something."""
         self.told: int = 0
         self.new_timers: dict[rows.TaskKey, rows.Timer] = {}
@@ -176,9 +178,14 @@ class Sheet:
         item.why = None if self._discreet else why
 
     def retry_of(self, task: rows.Task) -> retry.Retry | None:
-        """The policy of a step of a pipeline, if it was changed since its item began."""
+        """The policy of a step of a pipeline, if it was changed since its item began. One that allows fewer attempts
+        than were made already makes this one the last."""
         item = self.items.get(task.job_id) if self.retries else None
-        return None if item is None else self.retries.get(f"{item.pipeline}/{task.task_id}")
+        changed = None if item is None else self.retries.get(f"{item.pipeline}/{task.task_id}")
+        used = task.attempt - task.attempt_base
+        if changed is not None and changed.max_attempts < used:
+            return msgspec.structs.replace(changed, max_attempts=used)
+        return changed
 
     def course_of(self, item: items.Item) -> courses.Course:
         return self.courses[(item.pipeline, item.version)]

@@ -166,7 +166,7 @@ def _asking(facts: Facts, row: rows.Approval) -> Why:
     approval, escalated = document.approval, row.escalated_at is not None
     asked = approval.asked(escalated=escalated)
     approved = list(dict.fromkeys(made.by for made in document.standing()))
-    who = "anybody who may decide" if asked is None else ", ".join(asked)
+    who = "somebody" if asked is None else ", ".join(asked)
     if approval.not_submitter and row.submitted_by is not None:
         who += f" (but not {row.submitted_by}, who submitted it)"
     sentence = f"It has been waiting for {_span(facts, row.requested_at)} for {who} to decide on {approval.title!r}"

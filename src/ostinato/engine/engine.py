@@ -23,6 +23,8 @@ from ostinato.store import connect, store
 LEASE_CHECK_SECONDS = 1.0
 DOUBT_SECONDS = 120.0
 """How long a statement that nobody waits for any more may still take effect."""
+LOOK_SECONDS = 5.0
+"""How long it may take to ask the database whether a job has ended, also if there is less time to wait for that."""
 ENDED_LATELY = 10_000
 COLLECT_EVERY = 100_000
 """New values that may be there before the garbage collector looks at them; Python's own bound is 700."""
@@ -354,40 +356,60 @@ class Engine:
 
         For a job that was just submitted here it is enough to hear what ends here: the watcher looks after the rest.
         """
+        loop = asyncio.get_running_loop()
+        until = None if timeout is None else loop.time() + _check_timeout(timeout)
         try:
-            async with asyncio.timeout(timeout):
-                state = None
-                if submitted_at_look is not None:
-                    if submitted_at_look != self.looks:
-                        self._ask_soon(job_id)
-                    state = await self._hear_of_end(job_id)
-                while state != states.COMPLETED:
-                    heard = self._ended_lately.get(job_id)
-                    job = await self.store.job(self.tenant, job_id)
-                    if job.state == states.COMPLETED:
-                        break
-                    if job.state in states.JOB_ENDED:
-                        raise views.job_error(job, await self.store.failures(self.tenant, job_id))
-                    if self._ended_lately.get(job_id) == heard:
-                        self._ended_lately.pop(job_id, None)  # it was resumed since then
-                    state = await self._hear_of_end(job_id)
-                ended = self._ended_lately.get(job_id)
-                if ended is not None and ended.outputs is not None:
-                    return {task_id: codec.decode(output) for task_id, output in ended.outputs.items()}
-                few = ended is not None and ended.tasks is not None and ended.tasks <= FEW
-                return await self.store.outputs(self.tenant, job_id, few=few)
+            state = None
+            if submitted_at_look is not None:
+                if submitted_at_look != self.looks:
+                    self._ask_soon(job_id)
+                with contextlib.suppress(TimeoutError):  # the database has the last word
+                    state = await self._hear_of_end(job_id, until)
+                if state == states.COMPLETED and (outputs := self._heard_outputs(job_id)) is not None:
+                    return outputs
+            async with asyncio.timeout_at(None if until is None else max(until, loop.time() + LOOK_SECONDS)):
+                return await self._read_outputs(job_id, state, until)
         except TimeoutError:
             raise errors.ResultTimeout(
                 f"job {job_id!r} did not end within {timeout:g} s; it goes on running", jobId=job_id
             ) from None
 
-    async def _hear_of_end(self, job_id: str) -> str:
+    async def _read_outputs(self, job_id: str, state: str | None, until: float | None) -> dict[str, Any]:
+        """The outputs of a job whose end was heard of, or is still to come: TimeoutError if it does not until then."""
+        while state != states.COMPLETED:
+            heard = self._ended_lately.get(job_id)
+            job = await self.store.job(self.tenant, job_id)
+            if job.state == states.COMPLETED:
+                break
+            if job.state in states.JOB_ENDED:
+                raise views.job_error(job, await self.store.failures(self.tenant, job_id))
+            if self._ended_lately.get(job_id) == heard:
+                self._ended_lately.pop(job_id, None)  # it was resumed since then
+            state = await self._hear_of_end(job_id, until)
+        if (outputs := self._heard_outputs(job_id)) is not None:
+            return outputs
+        ended = self._ended_lately.get(job_id)
+        few = ended is not None and ended.tasks is not None and ended.tasks <= FEW
+        return await self.store.outputs(self.tenant, job_id, few=few)
+
+    def _heard_outputs(self, job_id: str) -> dict[str, Any] | None:
+        ended = self._ended_lately.get(job_id)
+        if ended is None or ended.outputs is None:
+            return None
+        return {task_id: codec.decode(output) for task_id, output in ended.outputs.items()}
+
+    async def _hear_of_end(self, job_id: str, until: float | None) -> str:
+        """How the job ended, once somebody says that it has. TimeoutError if nobody does until then."""
         if job_id not in self._ended_lately:
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
+            future: asyncio.Future[None] = loop.create_future()
             self._waiters.setdefault(job_id, []).append(future)
+            limit = None if until is None else loop.call_at(until, _give_up, future)
             try:
                 await future
             finally:
+                if limit is not None:
+                    limit.cancel()
                 waiting = self._waiters.get(job_id)
                 if waiting is not None and future in waiting:
                     waiting.remove(future)
@@ -509,6 +531,19 @@ class Engine:
         for token, since in doubtful.items():
             if token not in found and time.monotonic() - since < DOUBT_SECONDS:
                 holder.doubt(token, since)  # the database may be at it still, though it can no longer tell us
+
+
+def _check_timeout(timeout: object) -> float:
+    """Seconds to wait. NaN comes neither before nor after other times: it would bring the timers of the event loop out
+    of their order, and some of them would never fire."""
+    if not isinstance(timeout, (int, float)) or timeout != timeout:
+        raise errors.InvalidInput(f"timeout must be a number of seconds or None, not {timeout!r:.60}", field="timeout")
+    return min(timeout, retry.LONGEST)
+
+
+def _give_up(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())
 
 
 def _let_batches_live() -> None:

@@ -26,6 +26,8 @@ def connect_sealed(
 
 def connect(url: str, *, clock: Callable[[], int] | None = None) -> database.Database:
     """A driver for the URL, not yet opened. Drivers are imported when they are needed."""
+    if not isinstance(url, str) or "\0" in url:  # pyright: ignore[reportUnnecessaryIsInstance] - what people write
+        raise _not_understood(repr(url))
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
         try:
@@ -35,13 +37,19 @@ def connect(url: str, *, clock: Callable[[], int] | None = None) -> database.Dat
         from ostinato.store import postgres
 
         return postgres.PostgresDatabase(url, clock=clock)
+    if separator and scheme == "sqlite" and rest == "/:memory:":
+        raise errors.InvalidUrl("a database in memory does not outlast its connection: name a file, sqlite:///file.db")
     if separator and scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
         from ostinato.store import sqlite
 
         return sqlite.SqliteDatabase(os.path.expanduser(rest[1:]), clock=clock)
-    shown = url if "@" not in url else "…"
-    raise errors.InvalidUrl(
-        f"the URL {shown!r} is not understood: use sqlite:///file.db, sqlite:////absolute/file.db or "
+    raise _not_understood(repr(url))
+
+
+def _not_understood(url: str) -> errors.InvalidUrl:
+    shown = url if "@" not in url else "'…'"
+    return errors.InvalidUrl(
+        f"the URL {shown} is not understood: use sqlite:///file.db, sqlite:////absolute/file.db or "
         "postgresql://user@host/database"
     )
 

@@ -94,6 +94,8 @@ class PostgresDatabase:
         self._offset = 0
         self._calibrated_at = -CALIBRATE_SECONDS
         self._change = asyncio.Event()
+        self._own_pid = 0
+        """As whom the server knows the listener, which also announces."""
         self._announcing: asyncio.Task[None] | None = None
         self._announced_at = -ANNOUNCE_SECONDS
         self._unannounced = False
@@ -269,6 +271,7 @@ class PostgresDatabase:
                 if connection is None or connection.is_closed():
                     connection = self._connections[role] = await self._connect(role)
                     if role == "listener":  # whoever made the connection, it listens; something may have been missed
+                        self._own_pid = connection.get_server_pid()
                         await connection.add_listener(CHANNEL, self._heard)
                         self._change.set()
                 yield connection
@@ -462,8 +465,10 @@ class PostgresDatabase:
 
     # --- changes -----------------------------------------------------------------------------------------------
 
-    def _heard(self, *_: object) -> None:
-        self._change.set()
+    def _heard(self, _connection: object, sender: int, *_: object) -> None:
+        """What this process has announced itself it knows already."""
+        if sender != self._own_pid:
+            self._change.set()
 
     async def _announce(self) -> None:
         """At once, then one wake-up for all that is committed within a moment: NOTIFY locks the whole server."""

@@ -392,3 +392,7 @@ def _typed_errors() -> Generator[None]:
         raise errors.DatabaseFull(f"the disk refused a write ({error}): free some room or check the disk") from None
     except apsw.ConstraintError as error:
         raise errors.DatabaseError(f"the database refused the change: {error}") from None
+    except apsw.CorruptError as error:
+        raise errors.DatabaseError(f"the database file is damaged ({error}): restore it from a backup") from None
+    except OverflowError as error:
+        raise errors.InvalidInput(f"the database does not take the value: {error}") from None

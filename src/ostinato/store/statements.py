@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ostinato.store import database, queries
 
 Rows = list[tuple[Any, ...]]
+Values = Sequence[Any]
 
 _SETS = (
     ("update_job", "complete_task", "delete_lease", "insert_event_page"),
@@ -67,11 +69,47 @@ def _values(name: str, tenant: str, row: tuple[Any, ...]) -> list[Any]:
 
 
 def _columns(name: str, tenant: str, rows: Rows | None) -> list[Any]:
-    parameters = queries.blocks("postgres")[name].parameters
-    if not rows:
-        return [tenant if p.column is None else () for p in parameters]
-    columns = list(zip(*rows, strict=True))
-    return [tenant if p.column is None else columns[p.column] for p in parameters]
+    columns = list(zip(*rows, strict=True)) if rows else None
+    return [
+        tenant if p.column is None else written(() if columns is None else columns[p.column])
+        for p, written in zip(queries.blocks("postgres")[name].parameters, _writers(name), strict=True)
+    ]
+
+
+@functools.cache
+def _writers(name: str) -> list[Callable[[Values], Any]]:
+    """How the column of each parameter goes to the driver."""
+    block = queries.blocks("postgres")[name]
+    kinds = dict(_ARRAY.findall(block.sql))
+    return [LITERALS.get(kinds.get(f"${n}", ""), _as_it_is) for n in range(1, len(block.parameters) + 1)]
+
+
+def _as_it_is(values: Values) -> Values:
+    return values
+
+
+def texts(values: Values) -> str:
+    """An array of texts as PostgreSQL writes it."""
+    if None in values:
+        return "{" + ",".join("NULL" if value is None else _quoted(value) for value in values) + "}"
+    inner = '","'.join(values)
+    if "\\" in inner or inner.count('"') > 2 * (len(values) - 1):
+        return "{" + ",".join(map(_quoted, values)) + "}"
+    return '{"' + inner + '"}' if values else "{}"
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def numbers(values: Values) -> str:
+    """The same of whole numbers, or of what is true or false."""
+    return "{" + ",".join(map(str, values)).replace("None", "NULL") + "}"
+
+
+LITERALS: dict[str, Callable[[Values], str]] = {"text": texts, "int8": numbers, "bool": numbers}
+"""Arrays that go as one text. Of an array the driver asks each element whether it is a container, which takes as long
+as to encode it: a tenth of what 500 jobs take."""
 
 
 @functools.cache
@@ -89,4 +127,6 @@ def _sql(names: tuple[str, ...], *, single: bool) -> str:
         changed = " + ".join(f"(SELECT count(*) FROM {name})" for name in guarded)  # noqa: S608 -- our names
         last = f"SELECT ostinato_expect({changed}, $1)"
     made = f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"
-    return _ARRAY.sub(r"ARRAY[\1::\2]", made) if single else made
+    if single:
+        return _ARRAY.sub(r"ARRAY[\1::\2]", made)
+    return _ARRAY.sub(lambda array: array[0].replace("::", "::text::") if array[2] in LITERALS else array[0], made)

@@ -373,6 +373,8 @@ def _load_turns(tenant: str, wanted: needs.Needs, book: ledger.Ledger, job_ids: 
 
 
 def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
+    if not (wanted.whole_jobs or wanted.whole_gates or wanted.items or wanted.failing):
+        return
     jobs = book.jobs
     whole = {job_id for job_id in wanted.whole_jobs if job_id in jobs}
     whole |= {book.gate_jobs[gate] for gate in wanted.whole_gates if gate in book.gate_jobs}

@@ -157,7 +157,7 @@ def read_cursor(cursor: str | None) -> Place:
         return 0, 0, 0
     try:
         major, minor, seq = (int(part) for part in cursor.split("."))
-    except ValueError:
+    except (ValueError, AttributeError, TypeError):
         raise errors.InvalidInput(f"{cursor!r} is not a cursor of this feed", field="cursor") from None
     if not all(0 <= part < 2**63 for part in (major, minor, seq)):
         raise errors.InvalidInput(f"{cursor!r} is not a cursor of this feed", field="cursor")

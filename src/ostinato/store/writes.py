@@ -43,6 +43,27 @@ def of_ledger(tenant: str, book: ledger.Ledger, writer: str = "") -> Writes:
         *tasks,
         ("delete_lease", [(tenant, *lease) for lease in book.dropped_leases]),
         ("insert_lease", [(tenant, *lease) for lease in book.new_leases]),
+        *(_around(tenant, book, letters, writer) if letters or _does_more(book) else ()),
+        ("insert_event_page", [
+            (tenant, job_id, first, last, book.now, body)
+            for job_id, told in book.events.items()
+            for first, last, body in pages.split(told, book.jobs[job_id].was_seq + 1)
+        ]),
+    ]  # fmt: skip
+
+
+def _does_more(book: ledger.Ledger) -> bool:
+    """Whether it does anything else than to let tasks go on: one look for all of what seldom happens."""
+    return bool(
+        book.new_timers or book.dropped_timers or book.new_steps or book.new_signals or book.taken_signals
+        or book.gates_before or book.new_items or book.changed_items or book.changed_approvals or book.withdrawn
+        or book.new_outside_events or book.waits_for_tenant or book.usages or book.tallies
+    )  # fmt: skip
+
+
+def _around(tenant: str, book: ledger.Ledger, letters: Writes, writer: str) -> Writes:
+    """What happens beside the moves of tasks."""
+    return [
         ("delete_timer", [(tenant, *key) for key in book.dropped_timers if key not in book.new_timers]),
         ("insert_timer", [(tenant, *_astuple(timer)) for timer in book.new_timers.values()]),
         ("insert_step", [(tenant, *_astuple(step)) for step in book.new_steps]),
@@ -57,12 +78,7 @@ def of_ledger(tenant: str, book: ledger.Ledger, writer: str = "") -> Writes:
         ("hold_budget", budgets.held(book) if book.waits_for_tenant else []),
         ("add_usage", [(tenant, *key, *_astuple(u), book.last_usages.get(key)) for key, u in book.usages.items()]),
         ("add_tally", tallies.rows_of(tenant, book.tallies, writer) if book.tallies else []),
-        ("insert_event_page", [
-            (tenant, job_id, first, last, book.now, body)
-            for job_id, told in book.events.items()
-            for first, last, body in pages.split(told, book.jobs[job_id].was_seq + 1)
-        ]),
-    ]  # fmt: skip
+    ]
 
 
 def _jobs(tenant: str, book: ledger.Ledger) -> Writes:
@@ -167,8 +183,8 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
         ("delete_ready", unqueued),
         ("insert_ready", queued),
     ], [
-        ("insert_dead_letter", new_letters),
-        ("delete_dead_letter", gone_letters),
+        (name, letters)
+        for name, letters in (("insert_dead_letter", new_letters), ("delete_dead_letter", gone_letters)) if letters
     ]  # fmt: skip
 
 

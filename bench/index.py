@@ -98,7 +98,9 @@ def filters(count: int, agents: int, chance: random.Random) -> dict[str, dict[st
         "tag + dates": {"tag": f"team={chance.randrange(20)}"} | days,
         "tag on all + agent + FAILED": {"tag": "Type=Agent", "agent_name": agent, "status": "FAILED"},
         "tag on a few + agent": {"tag": customer, "agent_name": agent},
-        "tag + status": {"tag": "team=3", "status": "TIMED_OUT"},
+        "tag + status": {"tag": f"team={chance.randrange(20)}", "status": "SUCCEEDED"},
+        "tag + status that never meet": {"tag": "team=3", "status": "TIMED_OUT"},
+        "tag + agent that never meet": {"tag": "team=3", "agent_name": "agent-0"},
         "correlation id": {"correlation_id": f"order-{chance.randrange(last // 10)}"},
         "correlation id + status": {"correlation_id": f"order-{chance.randrange(last // 10)}", "status": "FAILED"},
     }

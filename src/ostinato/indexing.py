@@ -104,12 +104,15 @@ class Indexer:
                 self._remember(arn, await self.store.learn_definition(self.tenant, arn, one.tags))
 
     async def _tags(self, arns: Sequence[str]) -> dict[str, dict[str, str] | None]:
-        """From memory, else from the database, else from the source; None if nobody knows."""
+        """From memory, else from the database, else from the source; None if nobody knows.
+
+        What would be skipped by what is remembered is looked up again: another process may have been told otherwise.
+        """
         found: dict[str, dict[str, str] | None] = {}
         for arn in arns:
-            known = self._recall(arn)
-            if known is not None:
-                found[arn] = known[0]
+            tags = (self._recall(arn) or (None,))[0]
+            if tags is not None and executions.has_all(tags, self._settings.index_tags):
+                found[arn] = tags
         missing = [arn for arn in arns if arn not in found]
         if missing:
             stored = await self.store.definition_tags(self.tenant, missing)

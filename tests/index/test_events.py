@@ -171,6 +171,18 @@ def test_x9_all_permutations_with_duplicates_give_the_same_row() -> None:
     assert all(row == rows[0] for row in rows)
 
 
+@pytest.mark.parametrize("apart", [0, 1000])
+def test_x9_all_permutations_of_all_statuses_with_a_duplicate_give_the_same_row(apart: int) -> None:
+    """Ends at the same moment, and one after the other."""
+    events = [change(status, stop=1234567900000 + n * apart) for n, status in enumerate(executions.STATUSES)]
+    orders = {order for twice in events for order in itertools.permutations([id(event) for event in [*events, twice]])}
+    by_id = {id(event): event for event in events}
+    rows = [together([by_id[one] for one in order]) for order in orders]
+    assert len(rows) == 5 * 360
+    assert (rows[0].status, rows[0].stop_at) == ("ABORTED", (1234567900000 + 4 * apart) * 1000)
+    assert all(row == rows[0] for row in rows)
+
+
 def test_x9_all_pairs_of_statuses_are_decided_whatever_the_order() -> None:
     events = [change(status, stop=stop) for status in executions.STATUSES for stop in (None, 1, 2)]
     for one, other in itertools.product(events, repeat=2):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, errors, testing
+from ostinato import EngineOptions, Ostinato, errors, testing
 from ostinato.core import executions
 from tests.engine import support as engine_support
 from tests.engine.support import PATIENCE, job, opened, sql, task
@@ -125,6 +125,22 @@ async def test_c3_what_is_required_can_be_chosen(url: str) -> None:
         assert [one.agent_name for one in await app.executions()] == ["a"]
 
 
+async def test_c3_what_is_required_can_be_chosen_in_the_environment(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a server, and for a rebuild on the command line, which no program has made."""
+    monkeypatch.setenv("OSTINATO_INDEX_TAGS", "Team=x, Owner=a=b")
+    monkeypatch.setenv("OSTINATO_INDEX_STAGES", "blue, green")
+    async with opened(url) as app:
+        tags = {"Team": "x", "Owner": "a=b"}
+        told = await app.index.report([change(machine="a-green", tags=tags), change(name="agent")])
+        assert (told.indexed, len(told.skipped)) == (1, 1)
+        assert [one.agent_name for one in await app.executions()] == ["a"]
+    for bad in ("Team", "=x", "Team=x,,"):
+        monkeypatch.setenv("OSTINATO_INDEX_TAGS", bad)
+        with pytest.raises(errors.InvalidInput, match="KEY=VALUE") as caught:
+            EngineOptions()
+        assert caught.value.details["field"] == "OSTINATO_INDEX_TAGS"
+
+
 async def test_c1_a_new_definition_needs_no_more_than_its_tags(url: str) -> None:
     async with opened(url) as app:
         silent = change("SUCCEEDED", stop=1234567900000, tags=None)
@@ -136,6 +152,17 @@ async def test_c1_a_new_definition_needs_no_more_than_its_tags(url: str) -> None
         assert (await app.index.report([change(name="next", tags=None)])).indexed == 1, "it is remembered for good"
         await app.index.tag(MACHINE, {})
         assert (await app.index.report([change(name="last", tags=None)])).indexed == 0
+
+
+async def test_c1_what_another_process_says_of_a_definition_counts_at_once(url: str) -> None:
+    """What is skipped is missing until somebody rebuilds the index: nobody skips by what was known once."""
+    async with opened(url) as app, opened(url) as other:
+        assert (await app.index.report([change(name="unknown", tags=None)])).indexed == 0
+        await other.index.tag(MACHINE, {"Type": "Other"})
+        told = await app.index.report([change(name="other", tags=None)])
+        assert [one.code for one in told.skipped] == ["not_tagged"]
+        await other.index.tag(MACHINE, AGENT)
+        assert (await app.index.report([change(name="agent", tags=None)])).indexed == 1
 
 
 async def test_an_event_teaches_the_tags_of_its_definition_but_does_not_overrule(url: str) -> None:

@@ -132,6 +132,44 @@ async def test_a_page_is_bounded_where_no_index_serves_all_filters(url: str) -> 
         assert (list(page), page.cursor) == ([], None), "in this range the tag is on few"
 
 
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+async def test_c8_the_filter_that_selects_most_leads(url: str, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a tag and a status either may be on all executions and the other on few: the page is full both times."""
+    monkeypatch.setattr(executions, "EXAMINED", 15)
+    count = 200
+    async with opened(url) as app:
+        for n in range(count):
+            tags = {"on": "all"} | ({"on-few": "x"} if n % 10 == 5 else {})
+            own = job(task("a", "echo", queue="nobody-listens"), jobId=f"job-{n}", name="own", tags=tags)
+            handle = await app.submit(own)
+            if n % 10 == 1:
+                await handle.cancel()
+        events = [
+            change(
+                "FAILED" if n % 10 == 1 else "SUCCEEDED",
+                name=f"{n}",
+                machine="outside",
+                start=n,
+                stop=count,
+                tags=AGENT | {"on": "all"} | ({"on-few": "x"} if n % 10 == 5 else {}),
+            )
+            for n in range(count)
+        ]
+        await app.index.report(events)
+        for wanted in (
+            {"tag": "on-few", "status": ["RUNNING", "SUCCEEDED"]},
+            {"tag": "on-few=x", "status": ["RUNNING", "SUCCEEDED"]},
+            {"tag": "on=all", "status": ["FAILED", "ABORTED"]},
+            {"tag": "on", "status": ["FAILED", "ABORTED"]},
+            {"tag": "on-few=x", "agent_name": "own"},
+            {"tag": "on-few=x", "agent_name": "outside"},
+            {"agent_name": "own", "status": "ABORTED"},
+            {"agent_name": "own", "status": ["ABORTED", "FAILED"], "tag": "on=all"},
+        ):
+            page = await app.executions(most=12, order=order, **wanted)  # pyright: ignore[reportArgumentType]
+            assert len(page) == 12, wanted
+
+
 async def test_bad_filters_name_the_field(url: str) -> None:
     async with opened(url) as app:
         naive = datetime.datetime(2026, 1, 1)
@@ -201,3 +239,38 @@ async def test_c8_a_page_costs_the_same_however_many_agents_and_executions_there
             costs.append((counted.statements, counted.rows))
         assert costs[0] == costs[1]
         assert costs[0][1] == 11 + 11 + 2 * 10, "keys, rows and tags"
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"agent_name": "agent-0"}, {"status": "RUNNING"}, {"status": ["FAILED", "ABORTED"]}]
+)
+async def test_c8_filters_that_never_meet_cost_the_same_however_many_executions_there_are(
+    url: str, wanted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tag that is on many, on none of which there is what else is wanted: the page ends when enough was looked at."""
+    monkeypatch.setattr(executions, "EXAMINED", 20)
+    async with opened(url) as app:
+        asked = copy.copy(app.engine.store)
+        costs: list[tuple[int, int]] = []
+        for agents, first in ((5, 0), (50, 1000)):
+            events = [
+                change(
+                    "SUCCEEDED" if n % 2 else ("RUNNING", "FAILED", "ABORTED")[n // 2 % 3],
+                    name=f"{agents}-{n}",
+                    machine=f"agent-{n % 2 * (n % agents)}",
+                    start=first + n,
+                    tags=AGENT | ({"team": "a"} if n % 2 and n % agents else {}),
+                )
+                for n in range(agents * 30)
+            ]
+            for start in range(0, len(events), 500):
+                await app.index.report(events[start : start + 500])
+            counted = Counted(app.engine.db)
+            asked.db = counted  # pyright: ignore[reportAttributeAccessIssue]
+            page = await asked.executions("default", filters.execution_filter(tag="team=a", **wanted), most=10)
+            assert list(page) == []
+            assert page.cursor is not None
+            costs.append((counted.statements, counted.rows))
+        looks = len(wanted["status"]) if isinstance(wanted.get("status"), list) else 1
+        assert costs[0] == costs[1]
+        assert costs[0][1] == (1 + looks) * 21, "the first keys of the tag, and of what else is wanted"

@@ -73,15 +73,21 @@ async def ls(
     wanted = _wanted(agent, status, tag, correlation_id, since, until)
     async with session.opened(settings) as app:
         order = "oldest" if oldest else "newest"
-        found = await app.executions(order=order, most=limit, cursor=cursor, **wanted)
+        found: list[views.ExecutionView] = []
+        while True:  # where filters seldom meet, a page may be short although the list goes on
+            page = await app.executions(order=order, most=limit - len(found), cursor=cursor, **wanted)
+            found += page
+            cursor = page.cursor
+            if cursor is None or len(found) == limit:
+                break
         now = session.now(app)
     if settings.json:
-        output.document({"executions": found, "cursor": found.cursor})
+        output.document({"executions": found, "cursor": cursor})
         return
     columns = ["agent", "execution", "status", "started", "took", "arn"]
     output.table(columns, [_line(one, now) for one in found], none="no executions")
-    if found.cursor is not None:
-        output.note(f"more: --cursor {found.cursor}")
+    if cursor is not None:
+        output.note(f"more: --cursor {cursor}")
 
 
 def _line(one: views.ExecutionView, now: datetime.datetime) -> list[Any]:

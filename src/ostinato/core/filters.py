@@ -85,14 +85,6 @@ class ExecutionFilter(msgspec.Struct, frozen=True, kw_only=True):
             low, high = (low, min(high, side)) if self.order == NEWEST else (max(low, side), high)
         return low, high
 
-    def matches(self, agent_name: str, status: str, correlation_id: str | None) -> bool:
-        """Whether an execution within the range has what is wanted of it, but for the tag."""
-        return (
-            self.agent_name in (None, agent_name)
-            and (not self.statuses or status in self.statuses)
-            and self.correlation_id in (None, correlation_id)
-        )
-
 
 class DeadLetterFilter(msgspec.Struct, frozen=True, kw_only=True):
     """All that is given must match. Times are microseconds; `failed_until` is no longer part of the range."""

@@ -1,8 +1,8 @@
 """The execution index: own executions are the rows of `job`, those reported from outside are in a table of their own.
 
 A page is the merge of two walks, one along an index of each table, in the same order and with one cursor for both.
-Where no index serves all filters, a walk goes along the one that selects most and checks the rest on the rows, but on
-no more than `EXAMINED` of them: the page then ends early, and its cursor says where to go on.
+Where no index serves all filters, a walk goes along the one that selects most at this place and checks the rest on what
+it finds, but on no more than `EXAMINED` of them: the page then ends early, and its cursor says where to go on.
 """
 
 from __future__ import annotations
@@ -191,33 +191,30 @@ class Way(NamedTuple):
     """A way to find executions: one look, or several that are merged."""
 
     looks: list[Look]
-    tagged: bool = False
-    """All that is found along it has the tag."""
+    narrow: bool = True
+    """All that is found along it has the agent and a status that are wanted."""
+    tagged: bool = True
+    """All that is found along it has the tag that is wanted."""
 
 
-class Plan(NamedTuple):
-    """Ways to find executions. The last is for the long way; the others are taken if they turn out to be short.
-
-    With `exact` there is nothing to check on the rows.
-    """
-
-    ways: list[Way]
-    exact: bool
-
-
-def plan(wanted: filters.ExecutionFilter, kind: int) -> Plan:
-    base = _own_base(wanted) if kind == filters.OWN else _outside_base(wanted)
-    narrowed = wanted.agent_name is not None or bool(wanted.statuses)
+def plan(wanted: filters.ExecutionFilter, kind: int) -> list[Way]:
+    """Ways to find executions. Whatever finds the fewest is gone along; if there is nothing to check, it is alone."""
+    untagged = wanted.tag is None
+    narrow = wanted.agent_name is None and not wanted.statuses
     if wanted.correlation_id is not None:  # as a rule these are few
         looks = [Look(block, {"correlation_id": wanted.correlation_id}) for block in _BY_CORRELATION[kind]]
-        return Plan([Way(looks)], not narrowed and wanted.tag is None)
+        return [Way(looks, narrow, untagged)]
+    base = _own_base(wanted) if kind == filters.OWN else _outside_base(wanted)
     if wanted.tag is None:
         return base
     key, value = wanted.tag
-    block = _BY_TAG[kind] if value is None else _BY_TAG[kind] + "_value"
-    way = Way([Look(block, {"tag_key": key, "tag_value": value})], tagged=True)
+    by_tag = Way([Look(_of_tag(_BY_TAG[kind], wanted.tag), {"tag_key": key, "tag_value": value})], narrow)
     # A tag may be on a few executions or on all of them.
-    return Plan([way, *base.ways], False) if narrowed else Plan([way], True)
+    return [by_tag] if narrow else [by_tag, *(way._replace(tagged=False) for way in base)]
+
+
+def _of_tag(block: str, tag: tuple[str, str | None]) -> str:
+    return block if tag[1] is None else block + "_value"
 
 
 _BY_CORRELATION = {
@@ -228,33 +225,35 @@ _BY_CORRELATION = {
 _BY_TAG = {filters.OWN: "find_jobs_by_tag", filters.OUTSIDE: "find_executions_by_tag"}
 
 
-def _own_base(wanted: filters.ExecutionFilter) -> Plan:
+def _own_base(wanted: filters.ExecutionFilter) -> list[Way]:
     name = wanted.agent_name
     chosen = [executions.STATE_OF[status] for status in wanted.statuses]
-    by_state = Way([Look("find_jobs_by_state", {"state": state}) for state in chosen])
+    by_state = Way([Look("find_jobs_by_state", {"state": state}) for state in chosen], name is None)
     if name is None:
-        return Plan([by_state if chosen else Way([Look("find_jobs", {})])], True)
-    by_name = Way([Look("find_jobs_by_name", {"name": name})])
+        return [by_state if chosen else Way([Look("find_jobs", {})])]
+    by_name = Way([Look("find_jobs_by_name", {"name": name})], not chosen)
     if not chosen:
-        return Plan([by_name], True)
+        return [by_name]
     if _WENT_WRONG.issuperset(chosen):
-        looks = [Look("find_jobs_by_name_and_state", {"name": name, "state": state}) for state in chosen]
-        return Plan([Way(looks)], True)
-    return Plan([by_state, by_name] if chosen == [states.RUNNING] else [by_name], False)
+        return [Way([Look("find_jobs_by_name_and_state", {"name": name, "state": state}) for state in chosen])]
+    # Most jobs have ended well: then the name says more.
+    return [by_name] if states.COMPLETED in chosen else [by_state, by_name]
 
 
-def _outside_base(wanted: filters.ExecutionFilter) -> Plan:
+def _outside_base(wanted: filters.ExecutionFilter) -> list[Way]:
     agent = wanted.agent_name
     if not wanted.statuses:
         block, about = ("find_executions", {}) if agent is None else ("find_executions_by_agent", {"agent_name": agent})
-        return Plan([Way([Look(block, about)])], True)
+        return [Way([Look(block, about)])]
     block = "find_executions_by_status" if agent is None else "find_executions_by_agent_and_status"
-    return Plan([Way([Look(block, {"agent_name": agent, "status": status}) for status in wanted.statuses])], True)
+    return [Way([Look(block, {"agent_name": agent, "status": status}) for status in wanted.statuses])]
 
 
 # --- pages -----------------------------------------------------------------------------------------------------
 
 
+Keys = list[filters.Place]
+Bounds = tuple[filters.Place, filters.Place]
 Found = tuple[filters.ExecutionPlace, Row]
 
 
@@ -285,40 +284,49 @@ def _page(
 def _walk(
     tenant: str, wanted: filters.ExecutionFilter, place: filters.ExecutionPlace | None, most: int, kind: int
 ) -> database.Script[Walk]:
-    *short, long = (chosen := plan(wanted, kind)).ways
-    for way in short:
-        keys = yield from _keys(tenant, way, wanted, wanted.bounds(place, kind), EXAMINED + 1)
-        if len(keys) <= EXAMINED:
-            return Walk((yield from _fitting(tenant, wanted, way, keys, kind)), None)
-    found: list[Found] = []
-    examined = 0
-    step = most + 1
-    if wanted.tag is not None and not long.tagged:  # which is checked without reading the rows, so all at once
-        step = max(step, EXAMINED)
-    while True:
-        keys = yield from _keys(tenant, long, wanted, wanted.bounds(place, kind), step)
-        found += yield from _fitting(tenant, wanted, long, keys, kind)
-        if len(keys) < step:
-            return Walk(found, None)
-        place = _place(keys[-1], kind)
-        examined += len(keys)
-        if chosen.exact or len(found) > most or examined >= EXAMINED:
-            return Walk(found, place)
-        step = EXAMINED - examined
+    ways = plan(wanted, kind)
+    checked = any(not (way.narrow and way.tagged) for way in ways)
+    count = (max(most, EXAMINED) if checked else most) + 1
+    way, keys = yield from _leading(tenant, ways, wanted, wanted.bounds(place, kind), count)
+    end = _place(keys[-1], kind) if len(keys) == count else None
+    if wanted.tag is not None and not way.tagged:
+        keys = yield from _tagged(tenant, wanted.tag, keys, kind)
+    if not way.narrow:
+        keys = yield from _narrowed(tenant, wanted, keys, kind, most)
+    if len(keys) > most:
+        keys = keys[: most + 1]
+        end = _place(keys[-1], kind)
+    rows = (yield from _rows(tenant, kind, [key[1] for key in keys])) if keys else {}
+    return Walk([(_place(key, kind), rows[key[1]]) for key in keys if key[1] in rows], end)
+
+
+def _leading(
+    tenant: str, ways: Sequence[Way], wanted: filters.ExecutionFilter, bounds: Bounds, count: int
+) -> database.Script[tuple[Way, Keys]]:
+    """The way with the fewest executions from here on, by how far its first ones reach, and the keys of these."""
+    newest = wanted.order == filters.NEWEST
+    reached: list[tuple[Way, Keys]] = []
+    for way in ways:
+        keys = yield from _keys(tenant, way, wanted, bounds, count)
+        if len(keys) < count:
+            return way, keys
+        reached.append((way, keys))
+    furthest = min if newest else max
+    return furthest(reached, key=lambda one: one[1][-1])
 
 
 def _keys(
     tenant: str,
     way: Way,
     wanted: filters.ExecutionFilter,
-    bounds: tuple[filters.Place, filters.Place],
+    bounds: Bounds,
     most: int,
-) -> database.Script[list[filters.Place]]:
+) -> database.Script[Keys]:
     """Keys in the order that is wanted, of all looks of a way."""
     newest = wanted.order == filters.NEWEST
     (after_at, after_id), (before_at, before_id) = bounds
     between = {"after_at": after_at, "after_id": after_id, "before_at": before_at, "before_id": before_id}
-    keys: list[filters.Place] = []
+    keys: Keys = []
     for block, args in way.looks:
         name = block if newest else block + queries.UPWARDS
         found = yield fetch(name, **(_UNCHECKED | between | args), tenant=tenant, most=most)
@@ -331,27 +339,31 @@ _UNCHECKED: dict[str, None] = dict.fromkeys(("states", "name", "request_id", "ta
 """Filters that the blocks for lists of jobs could check on the way."""
 
 
-def _fitting(
-    tenant: str, wanted: filters.ExecutionFilter, way: Way, keys: list[filters.Place], kind: int
-) -> database.Script[list[Found]]:
-    """The rows of the keys that have all that is wanted, in their order."""
-    ids = [key[1] for key in keys]
-    if ids and wanted.tag is not None and not way.tagged:
-        key, value = wanted.tag
-        tagged = yield fetch(_TAGGED[kind], tenant=tenant, ids=ids, tag_key=key, tag_value=value)
-        ids = [row[0] for row in tagged]
-    rows = (yield from _rows(tenant, kind, ids)) if ids else {}
-    fitting = {name: row for name, row in rows.items() if wanted.matches(*_compared(row))}
-    return [(_place(key, kind), fitting[key[1]]) for key in keys if key[1] in fitting]
+def _tagged(tenant: str, tag: tuple[str, str | None], keys: Keys, kind: int) -> database.Script[Keys]:
+    """Those of the keys that have the tag."""
+    block = _of_tag("tagged_jobs" if kind == filters.OWN else "tagged_executions", tag)
+    return (yield from _kept(keys, Look(block, {"tenant": tenant, "tag_key": tag[0], "tag_value": tag[1]})))
 
 
-_TAGGED = {filters.OWN: "tagged_jobs", filters.OUTSIDE: "tagged_executions"}
+def _narrowed(tenant: str, wanted: filters.ExecutionFilter, keys: Keys, kind: int, most: int) -> database.Script[Keys]:
+    """Those of the keys that have the agent and a status, at least `most` and one if there are as many."""
+    block, statuses = "narrowed_executions", wanted.statuses
+    if kind == filters.OWN:
+        block, statuses = "narrowed_jobs", [executions.STATE_OF[status] for status in wanted.statuses]
+    look = Look(block, {"tenant": tenant, "agent_name": wanted.agent_name, "statuses": _listed(statuses)})
+    kept: Keys = []
+    step = 2 * (most + 1)  # rows are read for it: as a rule most of them fit, and these are enough
+    for start in range(0, len(keys), step):
+        kept += yield from _kept(keys[start : start + step], look)
+        if len(kept) > most:
+            break
+    return kept
 
 
-def _compared(row: Row) -> tuple[str, str, str | None]:
-    if isinstance(row, OwnRow):
-        return row.name, executions.STATUS_OF[row.state], row.correlation_id
-    return row.agent_name, row.status, row.correlation_id
+def _kept(keys: Keys, look: Look) -> database.Script[Keys]:
+    found = (yield fetch(look.block, keys=keys, **look.args)) if keys else ()
+    kept = {row[0] for row in found}
+    return [key for key in keys if key[1] in kept]
 
 
 def _place(key: filters.Place, kind: int) -> filters.ExecutionPlace:

@@ -28,22 +28,64 @@ CROSS JOIN LATERAL (SELECT * FROM execution_tag x WHERE x.tenant = :tenant AND x
 ORDER BY g.execution_arn, g.key;
 
 -- name: tagged_jobs
--- Those of the given jobs that have a tag.
+-- Those of the given jobs that have a tag of this key. Along the index of the tag: what is near in time is near there.
 SELECT g.job_id
-FROM unnest(:ids::text[]) AS k (id)
+FROM unnest(:keys.0::int8[], :keys.1::text[]) AS k (at, id)
 CROSS JOIN LATERAL (
-    SELECT * FROM job_tag x WHERE x.tenant = :tenant AND x.job_id = k.id AND x.key = :tag_key OFFSET 0
-) g
-WHERE CAST(:tag_value AS TEXT) IS NULL OR g.value = :tag_value;
+    SELECT job_id FROM job_tag x
+    WHERE x.tenant = :tenant AND x.key = :tag_key AND x.key <> '' AND x.created_at = k.at AND x.job_id = k.id OFFSET 0
+) g;
+
+-- name: tagged_jobs_value
+-- Those of the given jobs that have this tag.
+SELECT g.job_id
+FROM unnest(:keys.0::int8[], :keys.1::text[]) AS k (at, id)
+CROSS JOIN LATERAL (
+    SELECT job_id FROM job_tag x
+    WHERE x.tenant = :tenant AND x.key = :tag_key AND x.value = :tag_value AND x.job_id <> ''
+        AND x.created_at = k.at AND x.job_id = k.id
+    OFFSET 0
+) g;
 
 -- name: tagged_executions
--- Those of the given outside executions that have a tag.
+-- Those of the given outside executions that have a tag of this key.
 SELECT g.execution_arn
-FROM unnest(:ids::text[]) AS k (id)
+FROM unnest(:keys.0::int8[], :keys.1::text[]) AS k (at, id)
 CROSS JOIN LATERAL (
-    SELECT * FROM execution_tag x WHERE x.tenant = :tenant AND x.execution_arn = k.id AND x.key = :tag_key OFFSET 0
-) g
-WHERE CAST(:tag_value AS TEXT) IS NULL OR g.value = :tag_value;
+    SELECT execution_arn FROM execution_tag x
+    WHERE x.tenant = :tenant AND x.key = :tag_key AND x.key <> '' AND x.start_at = k.at AND x.execution_arn = k.id OFFSET 0
+) g;
+
+-- name: tagged_executions_value
+-- Those of the given outside executions that have this tag.
+SELECT g.execution_arn
+FROM unnest(:keys.0::int8[], :keys.1::text[]) AS k (at, id)
+CROSS JOIN LATERAL (
+    SELECT execution_arn FROM execution_tag x
+    WHERE x.tenant = :tenant AND x.key = :tag_key AND x.value = :tag_value AND x.execution_arn <> ''
+        AND x.start_at = k.at AND x.execution_arn = k.id
+    OFFSET 0
+) g;
+
+-- name: narrowed_jobs
+-- Those of the given jobs that have an agent and one of some statuses.
+SELECT e.job_id
+FROM unnest(:keys.1::text[]) AS k (id)
+CROSS JOIN LATERAL (
+    SELECT job_id, name, state FROM job x WHERE x.tenant = :tenant AND x.job_id = k.id OFFSET 0
+) e
+WHERE (CAST(:agent_name AS TEXT) IS NULL OR e.name = :agent_name)
+    AND (CAST(:statuses AS TEXT) IS NULL OR CAST(:statuses AS TEXT) LIKE '%,' || e.state || ',%');
+
+-- name: narrowed_executions
+-- Those of the given outside executions that have an agent and one of some statuses.
+SELECT e.execution_arn
+FROM unnest(:keys.1::text[]) AS k (id)
+CROSS JOIN LATERAL (
+    SELECT execution_arn, agent_name, status FROM execution x WHERE x.tenant = :tenant AND x.execution_arn = k.id OFFSET 0
+) e
+WHERE (CAST(:agent_name AS TEXT) IS NULL OR e.agent_name = :agent_name)
+    AND (CAST(:statuses AS TEXT) IS NULL OR CAST(:statuses AS TEXT) LIKE '%,' || e.status || ',%');
 
 -- name: read_definition_tags
 -- The tags of definitions.

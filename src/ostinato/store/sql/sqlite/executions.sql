@@ -24,16 +24,46 @@ FROM json_each(:arns) k CROSS JOIN execution_tag g ON g.tenant = :tenant AND g.e
 ORDER BY g.execution_arn, g.key;
 
 -- name: tagged_jobs
--- Those of the given jobs that have a tag.
+-- Those of the given jobs that have a tag of this key. Along the index of the tag: what is near in time is near there.
 SELECT g.job_id
-FROM json_each(:ids) k CROSS JOIN job_tag g ON g.tenant = :tenant AND g.job_id = k.value AND g.key = :tag_key
-WHERE :tag_value IS NULL OR g.value = :tag_value;
+FROM json_each(:keys) k
+CROSS JOIN job_tag g ON g.tenant = :tenant AND g.key = :tag_key AND g.key <> ''
+    AND g.created_at = k.value ->> 0 AND g.job_id = k.value ->> 1;
+
+-- name: tagged_jobs_value
+-- Those of the given jobs that have this tag.
+SELECT g.job_id
+FROM json_each(:keys) k
+CROSS JOIN job_tag g ON g.tenant = :tenant AND g.key = :tag_key AND g.value = :tag_value AND g.job_id <> ''
+    AND g.created_at = k.value ->> 0 AND g.job_id = k.value ->> 1;
 
 -- name: tagged_executions
--- Those of the given outside executions that have a tag.
+-- Those of the given outside executions that have a tag of this key.
 SELECT g.execution_arn
-FROM json_each(:ids) k CROSS JOIN execution_tag g ON g.tenant = :tenant AND g.execution_arn = k.value AND g.key = :tag_key
-WHERE :tag_value IS NULL OR g.value = :tag_value;
+FROM json_each(:keys) k
+CROSS JOIN execution_tag g ON g.tenant = :tenant AND g.key = :tag_key AND g.key <> ''
+    AND g.start_at = k.value ->> 0 AND g.execution_arn = k.value ->> 1;
+
+-- name: tagged_executions_value
+-- Those of the given outside executions that have this tag.
+SELECT g.execution_arn
+FROM json_each(:keys) k
+CROSS JOIN execution_tag g ON g.tenant = :tenant AND g.key = :tag_key AND g.value = :tag_value AND g.execution_arn <> ''
+    AND g.start_at = k.value ->> 0 AND g.execution_arn = k.value ->> 1;
+
+-- name: narrowed_jobs
+-- Those of the given jobs that have an agent and one of some statuses.
+SELECT e.job_id
+FROM json_each(:keys) k CROSS JOIN job e ON e.tenant = :tenant AND e.job_id = k.value ->> 1
+WHERE (:agent_name IS NULL OR e.name = :agent_name)
+    AND (:statuses IS NULL OR :statuses LIKE '%,' || e.state || ',%');
+
+-- name: narrowed_executions
+-- Those of the given outside executions that have an agent and one of some statuses.
+SELECT e.execution_arn
+FROM json_each(:keys) k CROSS JOIN execution e ON e.tenant = :tenant AND e.execution_arn = k.value ->> 1
+WHERE (:agent_name IS NULL OR e.agent_name = :agent_name)
+    AND (:statuses IS NULL OR :statuses LIKE '%,' || e.status || ',%');
 
 -- name: read_definition_tags
 -- The tags of definitions.

@@ -1,12 +1,14 @@
 """`python -m bench.health`: what a look at the health of a pipeline costs, and pages of its items, with many items.
 
-The items are filled in by plain SQL, without their jobs and history, which none of this reads.
+The dashboard is the query of the web UI, from the request to the answer, without a network. The items are filled in by
+plain SQL, without their jobs and history, which none of this reads.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import statistics
 import sys
 import time
@@ -16,11 +18,15 @@ from typing import Any
 
 import apsw
 import asyncpg
+import httpx2
 
 from bench.databases import BACKENDS, databases
 from ostinato import EngineOptions, Ostinato
+from ostinato.api import server, settings
 from ostinato.core import item_filters
 
+QUERIES = Path(__file__).parents[1] / "ui" / "src" / "services" / "pipelines.ts"
+DASHBOARD = re.findall(r"const HEALTH = graphql\(`(.*?)`\)", QUERIES.read_text(), re.S)[0]
 SIZES = (10_000, 100_000, 1_000_000)
 TARGET_MS = 50.0
 PIECE = 50_000
@@ -114,8 +120,18 @@ async def measure(url: str, repeat: int) -> dict[str, tuple[float, float]]:
     """p50 and p95 in milliseconds."""
     app = Ostinato(url, options=EngineOptions(work=False, maintain=False))
     took: dict[str, list[float]] = {}
-    async with app:
+    options = settings.ServerOptions(requests_per_second=10_000.0)
+    async with app, server.Server(app, options) as running:
+        transport = httpx2.ASGITransport(running, client=("127.0.0.1", 4711))
+        client = httpx2.AsyncClient(transport=transport, base_url="http://localhost")
+
+        async def dashboard() -> None:
+            answer = await client.post("/graphql", json={"query": DASHBOARD, "variables": {"name": "bench"}})
+            if answer.json()["data"]["pipelineHealth"]["items"] == 0:
+                raise AssertionError(answer.text)
+
         asks: dict[str, Callable[[], Awaitable[Any]]] = {
+            "the dashboard, over GraphQL": dashboard,
             "health": lambda: app.pipelines.health("bench"),
             "items": lambda: app.pipelines.list(item_filters.ItemFilter("bench")),
             "items in a status": lambda: app.pipelines.list(item_filters.ItemFilter("bench", status=400)),

@@ -6,7 +6,8 @@ import os
 
 import steps
 
-from ostinato import Ostinato
+from ostinato import EngineOptions, Ostinato
 
-app = Ostinato(os.environ.get("OSTINATO_URL", "sqlite:///publishing.db"))
+# A short lease, so that after a `kill -9` you do not wait long for the next run to take over.
+app = Ostinato(os.environ.get("OSTINATO_URL", "sqlite:///publishing.db"), options=EngineOptions(lease_seconds=3))
 steps.register(app)

@@ -4,7 +4,8 @@ python main.py                # discover, enrich, and say what waits for a revie
 python main.py --ask          # then ask about each of them: approve, reject, enrich again, or leave it
 python main.py --diagram      # the pipeline, as README.md shows it
 
-Run it again, and nothing is done twice: each article is one item, by the id that it has in the feed.
+Stop it wherever you like, also with `kill -9`, and run it again: it goes on where it was, and nothing is done twice.
+Each article is one item, by the id that it has in the feed.
 """
 
 from __future__ import annotations
@@ -50,16 +51,35 @@ def show(names: dict[int, str], move: dict[str, Any]) -> None:
 
 
 async def run() -> None:
-    """Discover, and wait until every article is over or waits for a person."""
+    """Discover, and wait until every article is over or waits for a person; also those that an earlier run has left."""
     since = await app.engine.store.feed_end()
     created = set(await steps.discover(app))
     print(f"discovered: {len(created)} new articles", flush=True)
-    await follow(since, created)
+    found = await app.pipelines.list(item_filters.ItemFilter(steps.PIPELINE), most=200)
+    under_way = {item.item_id for item in found if item.status < REVIEW}
+    if under_way - created:
+        print(f"under way: {len(under_way - created)} articles of an earlier run", flush=True)
+    await follow(since, under_way)
 
 
 async def waiting() -> list[str]:
     page = await app.pipelines.list(item_filters.ItemFilter(steps.PIPELINE, status=REVIEW))
     return [item.item_id for item in page]
+
+
+async def taken_back() -> None:
+    """Wait until what was rejected has left nothing behind."""
+    for undo in await app.jobs(name=f"undo:{steps.PIPELINE}", state="running"):
+        await (await app.job(undo.job_id)).result()
+
+
+async def ask_about_all() -> None:
+    """One after the other, until there is nobody left to answer (Ctrl-D)."""
+    try:
+        for item_id in await waiting():
+            await ask(item_id)
+    except EOFError:
+        print()
 
 
 async def ask(item_id: str) -> None:
@@ -88,8 +108,8 @@ async def main(asks: bool) -> None:
     async with app:
         await run()
         if asks:
-            for item_id in await waiting():
-                await ask(item_id)
+            await ask_about_all()
+        await taken_back()
         await report()
 
 

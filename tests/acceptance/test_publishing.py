@@ -117,10 +117,33 @@ async def test_a_person_publishes_rejects_and_wants_it_done_again(tmp_path: Path
         again = [move.to_code for move in await history(app, "tram-line-seven") if move.run == 2]
         assert (again[0], again[-1], 111 in again) == (200, 300, False)
         assert not (await audit.audit(app.engine.store)).problems
-    for _ in range(5):  # what was not yet taken back when the program ended is taken back by the next one
-        if (tmp_path / "thumbnails" / "otters-in-the-mill-race.png").exists():
-            run(tmp_path, url)
     assert not (tmp_path / "thumbnails" / "otters-in-the-mill-race.png").exists()
+
+
+async def test_an_editor_who_goes_away_leaves_the_rest_for_later(tmp_path: Path, url: str) -> None:
+    run(tmp_path, url)
+    shown = run(tmp_path, url, "--ask", said="l\na\n")  # and then Ctrl-D, in the midst of a decision
+    assert re.search(rf"^ +{len(FEED) - len(ENDS)} +300 pending_review$", shown, re.M)
+
+
+async def test_who_is_killed_goes_on_where_they_were(tmp_path: Path, url: str) -> None:
+    """As the README says: nothing that was done is done again."""
+    command = [sys.executable, str(FOLDER / "main.py")]
+    environment = os.environ | {"OSTINATO_URL": url}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        next(line for line in program.stdout if "211 summarizing" in line)
+        program.kill()
+    shown = run(tmp_path, url)
+    assert shown.startswith("discovered: 0 new articles\n")
+    async with looking(url) as app:
+        items = await app.pipelines.list(item_filters.ItemFilter("publishing"))
+        assert {item.item_id: item.status for item in items} == {one["id"]: ENDS.get(one["id"], 300) for one in FEED}
+        for item in items:
+            told = await (await app.job(f"{item.item_id}:1")).events()
+            done = [event.task_id for event in told if event.type == "Task Completed"]
+            assert len({*done}) == len(done)
+        assert not (await audit.audit(app.engine.store)).problems
 
 
 def test_the_readme_shows_the_pipeline_as_it_is(tmp_path: Path) -> None:

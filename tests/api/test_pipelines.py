@@ -238,8 +238,9 @@ async def test_failures_are_seen_and_an_item_is_resumed_from_a_step(url: str) ->
 
 
 async def _retrying(client: httpx2.AsyncClient) -> dict[str, Any] | None:
+    """The item, once `tag` is to be tried again and `thumbnail`, which runs beside it, is not at work any more."""
     found = (await client.get("/v1/items/a1")).json()
-    return found if found["retryAt"] is not None else None
+    return found if found["retryAt"] is not None and found["places"] else None
 
 
 async def test_b4_process_queue_enrich_item_and_single_steps(url: str) -> None:
@@ -261,6 +262,24 @@ async def test_b4_process_queue_enrich_item_and_single_steps(url: str) -> None:
         assert room.calls["fetch"] == 2
         begun = (await admin.post("/v1/pipelines/publishing/process", json={})).json()["items"]
         assert [one["itemId"] for one in begun] == ["a3"]
+        await reaches(admin, "a3", "pending_review")
+        room.fail("score", terminal=True)
+        await enter(admin, "a4", "a5")
+        for item_id in ("a4", "a5"):
+            await reaches(admin, item_id, "failed")
+        room.recover("score")
+        again = {"pipeline": "publishing", "most": 1, "filter": {"status": "failed"}}
+        [begun] = (await admin.post("/process-queue", json=again)).json()["items"]
+        await reaches(admin, begun["itemId"], "pending_review")
+        left = await ask(
+            admin, 'mutation { processItems(pipeline: "publishing", filter: {status: "failed"}) { itemId status } }'
+        )
+        assert {begun["itemId"], *(one["itemId"] for one in left["processItems"])} == {"a4", "a5"}
+        assert [one["status"] for one in left["processItems"]] == ["to_score"]
+        bad = problem(
+            await admin.post("/process-queue", json=again | {"filter": {"status": "lost"}}), 422, "invalid_input"
+        )
+        assert bad["field"] == "status"
 
 
 async def _enriched(room: Newsroom) -> bool:
@@ -475,6 +494,8 @@ async def test_the_same_over_graphql(url: str) -> None:
             """mutation {
               bulkItems(pipeline: "publishing", input: {action: "decide", decision: "approve",
                 filter: {status: "pending_review", stuck: null}}) { dryRun possible items { itemId outcome } }
+              done: bulkItems(pipeline: "publishing", input: {action: "move", status: "in_review", dryRun: false,
+                filter: {status: "pending_review"}}) { dryRun possible items { itemId status outcome } }
               processItems(pipeline: "publishing", most: 5) { itemId status }
             }""",
         )
@@ -483,16 +504,21 @@ async def test_the_same_over_graphql(url: str) -> None:
             "possible": 1,
             "items": [{"itemId": "a1", "outcome": "possible"}],
         }
+        assert tried["done"] == {
+            "dryRun": False,
+            "possible": 1,
+            "items": [{"itemId": "a1", "status": "pending_review", "outcome": "done"}],
+        }
         assert [one["itemId"] for one in tried["processItems"]] == ["a2"]
         done = await ask(
             admin,
             """mutation {
-              moveItem(itemId: "a1", status: "in_review") { status }
+              moveItem(itemId: "a1", status: "editing") { status }
               decideItem(itemId: "a1", decision: "approve", notes: "good") { state }
               rollBackPipeline(name: "other", version: 1) { version }
               resetRetryPolicy(pipeline: "publishing", step: "tag") { changed }
             }""",
         )
-        assert (done["moveItem"]["status"], done["decideItem"]["state"]) == ("in_review", "approve")
+        assert (done["moveItem"]["status"], done["decideItem"]["state"]) == ("editing", "approve")
         error = await refused(admin, 'mutation { moveItem(itemId: "a1", status: "nowhere") { status } }')
         assert (error["extensions"]["code"], error["extensions"]["field"]) == ("invalid_input", "status")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from ostinato import errors, testing
 from ostinato.core import item_filters
-from ostinato.pipelines import definition
 from tests.pipelines.support import Newsroom, publishing
 from tests.pipelines.test_items import check, enter, passed, status
 
@@ -148,16 +145,3 @@ async def test_what_was_left_out_because_its_item_was_over_is_done_when_it_goes_
         await kit.run_until_idle()
         assert (await status(kit), room.calls["score"], room.calls["summarize"]) == (300, 1, 1)
         await check(kit)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda course: course[:1], "course must have a step or a review"),
-        (lambda course: course[:-1], r"course\[7\] must be a status: the one that items are in when they are approved"),
-        (lambda course: course[:6], r"course\[5\] must be a status"),
-    ],
-)
-def test_a_course_says_where_its_items_end(change: Any, message: str) -> None:
-    with pytest.raises(errors.InvalidInput, match=message):
-        definition.read(publishing(course=change(publishing()["course"])))

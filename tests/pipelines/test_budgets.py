@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import errors, testing
+from ostinato import errors, testing, views
 from tests.pipelines.support import Newsroom, publishing
 from tests.pipelines.test_items import check, status
 
@@ -74,6 +74,14 @@ async def test_b22_what_steps_cost_is_summed_by_step_item_day_and_tenant(url: st
         assert (row.key, row.cost, row.input_tokens) == ("publishing/summarize", 1.25, 100)
         assert [row.cost for row in (await kit.app.usage("day")).rows] == [1.25]
         assert (await (await kit.app.job("a1:1")).usage()).cost == 1.25
+        await kit.app.pipelines.restart("a1", "summarize", actor="olga")
+        await kit.run_until_idle()
+        found = await kit.app.pipelines.detail("a1")
+        summarize = next(one for one in found.steps if one.step == "summarize")
+        assert [(one.run, one.usage and one.usage.cost) for one in summarize.attempts] == [(1, 1.25), (2, 1.25)]
+        assert summarize.usage == found.usage == views.UsageView(2.5, 2, 200, 0)
+        assert (found.spent, summarize.seconds) == (2.5, 0.0), "time stands still here, and both runs count"
+        assert {one.usage.cost for one in found.steps if one.step != "summarize"} == {0.0}
 
 
 async def test_a_question_about_an_item_is_withdrawn_when_somebody_raises_its_budget_by_hand(url: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ostinato import audit, testing
 from tests.pipelines.support import Newsroom, publishing
 from tests.pipelines.test_items import by_raw_sql, enter
@@ -71,6 +73,48 @@ async def test_the_audit_sees_an_item_whose_history_or_count_is_wrong(url: str) 
             "item 'a1' is in 300, and move 18 of its history goes from 232 to 240",
             "1 items are in publishing/300, and 2 are counted",
         ]
+
+
+async def test_what_is_stuck_says_why_in_the_words_of_its_version(url: str) -> None:
+    """Also if a step asks people in the midst of its work, and if the pipeline has other statuses by now."""
+    room = Newsroom(url)
+
+    @room.app.step("tag-with-care")
+    async def tag(ctx: Any) -> None:
+        await ctx.approve("Are these tags right?")
+
+    @room.app.step("score-later")
+    async def score(ctx: Any) -> None:
+        await ctx.sleep(86_400)
+
+    document = publishing()
+    document["course"][2] |= {"function": "score-later"}
+    asking = publishing(name="asking")
+    asking["course"][5]["together"][0] |= {"function": "tag-with-care"}
+    async with testing.open(room.app) as kit:
+        pipelines = kit.app.pipelines
+        await enter(kit)
+        await pipelines.define(document)
+        await pipelines.enter("publishing", {"title": "News"}, item_id="slow")
+        await pipelines.define(asking)
+        await pipelines.enter("asking", {"title": "News"}, item_id="asked")
+        await kit.run_until_idle()
+        renumbered = [one | {"code": one["code"] + 5} for one in publishing()["statuses"]]
+        await pipelines.define(publishing(statuses=renumbered))
+        await kit.advance(3601)
+        found = await pipelines.health("publishing")
+        assert {one.item_id: (one.status, one.why) for one in found.stuck} == {
+            "a1": ("pending_review", "Waits for people to decide in review"),
+            "slow": ("to_score", "Waits in score"),
+        }
+        [asked] = (await pipelines.health("asking")).stuck
+        assert (asked.status, asked.why) == ("to_tag", "Waits for people to decide in tag")
+        for shown in (await pipelines.view("asked"), (await pipelines.views("asking"))[0]):
+            assert shown.sentence == asked.why
+        assert (await pipelines.detail("asked")).sentence == asked.why
+        await kit.app.approvals.decide("asked:1", "tag", "approve", actor="rita")
+        await kit.run_until_idle()
+        assert (await pipelines.view("asked")).sentence == "Waits for people to decide in review"
 
 
 async def test_items_in_statuses_that_only_an_earlier_version_has_are_counted(url: str) -> None:

@@ -10,7 +10,7 @@ import apsw
 import asyncpg
 import pytest
 
-from ostinato import errors, testing
+from ostinato import audit, errors, testing
 from ostinato.core import commands
 from ostinato.reactions import item_actions
 from tests.pipelines.support import Newsroom, publishing
@@ -41,6 +41,77 @@ async def test_an_item_stays_in_its_pipeline_and_keeps_its_history(url: str) -> 
         with pytest.raises(REFUSED):
             await by_raw_sql(url, "DELETE FROM status_history WHERE item_id = 'a1'")
         await check(kit)
+
+
+COLUMNS = (
+    "tenant, item_id, pipeline, version, {status}, open, job_id, run, steps, step, attempt, retry_at, failures, "
+    "entered_at, status_at, digest, payload"
+)
+AGAIN = f"INTO item ({COLUMNS.format(status='status')}) SELECT {COLUMNS.format(status=100)} FROM item i"
+TOLD_OTHERWISE = "SELECT tenant, item_id, number, 7, 8, 9, version, run FROM status_history WHERE number = 1"
+HISTORY = "INTO status_history (tenant, item_id, number, from_code, to_code, at, version, run)"
+
+
+async def test_b7_an_item_and_its_history_are_not_replaced(url: str) -> None:
+    """In the ways that a database has to write over a row without an UPDATE of it."""
+    room = Newsroom(url)
+    room.fail("summarize", 1)
+    ways = {
+        "sqlite": (
+            (f"INSERT OR REPLACE {AGAIN}", "item a1 cannot go from 210 to 100"),
+            (f"REPLACE {AGAIN}", "item a1 cannot go from 210 to 100"),
+            (f"INSERT OR REPLACE {HISTORY} {TOLD_OTHERWISE}", "append-only"),
+            ("UPDATE OR REPLACE item SET status = 121", "item a1 cannot go from 210 to 121"),
+            ("UPDATE OR IGNORE item SET status = 121", "item a1 cannot go from 210 to 121"),
+        ),
+        "postgresql": (
+            (
+                f"INSERT {AGAIN} ON CONFLICT (tenant, item_id) DO UPDATE SET status = 121",
+                "item a1 cannot go from 210 to 121",
+            ),
+            ("MERGE INTO item i USING (SELECT 1) s ON true WHEN MATCHED THEN UPDATE SET status = 121", "210 to 121"),
+            (
+                f"INSERT {HISTORY} {TOLD_OTHERWISE} ON CONFLICT (tenant, item_id, number) DO UPDATE SET to_code = 7",
+                "append-only",
+            ),
+            ("TRUNCATE status_history", "append-only"),
+            ("TRUNCATE item, status_history", "append-only"),
+        ),
+    }
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        before = await kit.app.pipelines.history("a1")
+        for sql, told in ways[url.partition(":")[0]]:
+            with pytest.raises(REFUSED, match=told):
+                await by_raw_sql(url, sql)
+        assert await kit.app.pipelines.history("a1") == before
+        await kit.advance(60)
+        assert await status(kit) == 300
+        await check(kit)
+
+
+async def test_b7_what_is_legal_in_a_version_does_not_change(url: str) -> None:
+    """Nobody takes a move away; and if somebody adds one, the audit knows better."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        for sql in (
+            "UPDATE state_transition SET to_code = 121 WHERE from_code = 300 AND to_code = 400",
+            "DELETE FROM state_transition WHERE to_code = 400",
+            "UPDATE pipeline_status SET name = 'lost' WHERE code = 300",
+            "DELETE FROM pipeline_status",
+        ):
+            with pytest.raises(REFUSED, match="a version of a pipeline does not change"):
+                await by_raw_sql(url, sql)
+        await check(kit)
+        await by_raw_sql(url, "INSERT INTO state_transition VALUES ('default', 'publishing', 1, 300, 121)")
+        [problem] = (await audit.audit(kit.app.engine.store)).problems
+        assert (problem.invariant, problem.message) == (
+            "I10",
+            "version 1 of pipeline 'publishing' and the database disagree on 300 to 121",
+        )
+        await by_raw_sql(url, "INSERT INTO state_transition VALUES ('default', 'publishing', 2, 0, 400)")
+        assert len((await audit.audit(kit.app.engine.store)).problems) == 2
 
 
 async def test_moves_that_are_made_at_the_same_time_are_all_in_the_history(url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import apsw
@@ -11,6 +12,7 @@ import pytest
 from ostinato import audit, errors, testing
 from ostinato.core import item_filters
 from ostinato.core.retry import Retry
+from ostinato.reactions.item_views import Wanted
 from tests.pipelines.support import Newsroom, publishing
 
 TO_REVIEW = [100, 110, 111, 112, 120, 121, 122, 200, 210, 211, 212, 220, 221, 222, 230, 231, 232, 240, 300]
@@ -227,6 +229,57 @@ async def test_a_single_step_is_run_and_nothing_after_it(url: str) -> None:
         await check(kit)
 
 
+@pytest.mark.parametrize("how", ["restart", "enrich", "process"])
+async def test_an_item_that_rests_goes_on_where_it_has_got_to(url: str, how: str) -> None:
+    """Also if a status, or a review, is what comes next; and nothing is done that was done before."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+
+        async def go_on() -> None:
+            if how == "process":
+                await kit.app.pipelines.process("publishing", 1, Wanted(status=await status(kit)))
+            else:
+                await getattr(kit.app.pipelines, how)("a1")
+            await kit.run_until_idle()
+
+        await enter(kit, hold=True)
+        for name in ("fetch", "score"):
+            await kit.app.pipelines.restart("a1", name, only=True)
+            await kit.run_until_idle()
+        assert await status(kit) == 122
+        await go_on()
+        assert (await passed(kit))[6:] == [122, *TO_REVIEW[7:]]
+        await kit.app.pipelines.restart("a1", "thumbnail", only=True)
+        await kit.run_until_idle()
+        await go_on()
+        assert (await passed(kit))[19:] == [230, 231, 232, 240, 300]
+        await (await kit.app.job((await kit.app.pipelines.view("a1")).job_id or "")).cancel()
+        await go_on()
+        assert (await passed(kit))[24:] == [500, 240, 300]
+        assert room.calls == {**dict.fromkeys(Newsroom.STEPS, 1), "thumbnail": 2}
+        assert len(await kit.app.approvals.list()) == 1
+        await check(kit)
+
+
+@pytest.mark.parametrize("name", ["tag", "thumbnail"])
+async def test_a_single_step_of_a_group_is_run_and_nothing_after_it(url: str, name: str) -> None:
+    """What runs beside it is done, and is kept; nobody is asked again before somebody lets it go on."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        await kit.app.pipelines.restart("a1", name, only=True)
+        await kit.run_until_idle()
+        assert (await status(kit), room.calls) == (232, {**dict.fromkeys(Newsroom.STEPS, 1), name: 2})
+        assert not await kit.app.approvals.list()
+        found = await kit.app.pipelines.detail("a1")
+        assert found.sentence == "Rests at thumbnailed: begin it again to go on"
+        await kit.app.pipelines.restart("a1")
+        await kit.run_until_idle()
+        assert (await status(kit), len(await kit.app.approvals.list())) == (300, 1)
+        assert room.calls[name] == 2
+        await check(kit)
+
+
 async def test_cancelling_the_run_of_an_item_fails_it_and_it_can_begin_again(url: str) -> None:
     room = Newsroom(url)
     room.fail("summarize", 1)
@@ -249,9 +302,12 @@ async def test_b7_raw_sql_cannot_make_an_illegal_move(url: str) -> None:
             await by_raw_sql(url, "UPDATE item SET status = 121 WHERE item_id = 'a1'")
         with pytest.raises((apsw.SQLError, asyncpg.CheckViolationError), match="cannot go from 300 to 7"):
             await by_raw_sql(url, "UPDATE item SET status = 7 WHERE item_id = 'a1'")
+        before = time.time_ns() // 1000
         await by_raw_sql(url, "UPDATE item SET status = 310 WHERE item_id = 'a1'")
-        assert (await kit.app.pipelines.history("a1"))[-1][1:4] == (300, 310, None)
-        assert (await kit.app.pipelines.history("a1"))[-1].moved_by == "sql"
+        last = (await kit.app.pipelines.history("a1"))[-1]
+        assert (last.from_code, last.to_code, last.moved_by) == (300, 310, "sql")
+        assert last.at is not None
+        assert abs(last.at - before) < 60_000_000, "by the clock of the database"
         with pytest.raises((apsw.ConstraintError, asyncpg.CheckViolationError), match="append-only"):
             await by_raw_sql(url, "UPDATE status_history SET to_code = 400")
 

@@ -95,6 +95,62 @@ async def test_a_step_of_a_group_asks_a_person_while_the_other_goes_on(url: str)
         await check(kit)
 
 
+async def test_two_steps_of_a_group_ask_people_each_with_its_own_rules(url: str) -> None:
+    """Quorum, edited payload, "not the submitter", escalation and deadline, all inside of one parallel group."""
+    room = Newsroom(url)
+
+    @room.app.step("tag-with-care")
+    async def tag(ctx: Any) -> dict[str, Any]:
+        decision = await ctx.approve(
+            "Are these tags right?",
+            {"tags": ["news"]},
+            quorum=2,
+            approvers=["rita", "sam"],
+            not_submitter=True,
+            allow_edit=True,
+            escalate={"after": 600, "to": ["boss"]},
+            deadline=7200,
+        )
+        return {"by": "tag", "tags": decision.payload["tags"], "reviewed": decision.by}
+
+    @room.app.step("thumbnail-with-care")
+    async def thumbnail(ctx: Any) -> None:
+        await ctx.approve("Is this picture right?", deadline=300, on_deadline="reject")
+
+    document = publishing()
+    document["course"][5]["together"][0] |= {"function": "tag-with-care"}
+    document["course"][5]["together"][1] |= {"function": "thumbnail-with-care"}
+    async with testing.open(room.app) as kit:
+        await enter(kit, document)
+
+        async def approve(actor: str, **more: Any) -> Any:
+            decided = await kit.app.approvals.decide("a1:1", "tag", "approve", actor=actor, **more)
+            await kit.run_until_idle()
+            return decided
+
+        assert {one.task_id for one in await kit.app.approvals.list()} == {"tag", "thumbnail"}
+        for stranger in ("sam", "boss", "eve"):
+            with pytest.raises(errors.NotAnApprover):
+                await approve(stranger)
+        assert (await approve("rita")).approvals == 1
+        await kit.advance(300)
+        assert [one.task_id for one in await kit.app.approvals.list()] == ["tag"], (
+            "nobody looked at the picture in time"
+        )
+        await kit.advance(300)
+        edited = await approve("boss", payload={"tags": ["city"]}, notes="not news")
+        assert (edited.state, edited.approvals) == ("waiting", 1), "what rita approved was something else"
+        assert await status(kit) == 220
+        await approve("rita", notes="right")
+        assert (await passed(kit))[-7:] == [220, 221, 222, 230, 231, 240, 300]
+        item, _ = await kit.app.pipelines.item("a1")
+        tagged = (await kit.app.pipelines.results(item))["tag"]
+        assert (tagged["tags"], sorted(tagged["reviewed"])) == (["city"], ["boss", "rita"])
+        made = (await kit.app.approvals.get("a1:1", "tag")).approval.made
+        assert [(one.by, one.notes) for one in made][1:] == [("boss", "not news"), ("rita", "right")]
+        await check(kit)
+
+
 async def test_a_group_is_rejected_by_the_person_in_it(url: str) -> None:
     """Then the step has failed for good, and so has its item."""
     room = Newsroom(url)

@@ -117,6 +117,10 @@ async def test_us_3_failed_items_are_tried_again_by_themselves(url: str) -> None
         ]  # "Retry scheduled for"
         item = queue[0]
         assert (item.failures, item.error_type, item.step, item.attempt) == (1, "ConnectionError", "fetch", 1)
+        shown = await kit.app.pipelines.view("a1")
+        assert shown.retry_at is not None
+        due = shown.retry_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        assert shown.sentence == f"Retry scheduled for {due}: fetch failed with ConnectionError"
     async with testing.open(Newsroom(url).app, kit.clock) as kit:  # the timer is in the database, not in a process
         await kit.advance(60)
         assert (await status(kit), (await kit.app.pipelines.item("a1"))[0].retry_at) == (300, None)
@@ -129,8 +133,25 @@ async def test_us_3_failed_items_are_tried_again_by_themselves(url: str) -> None
             await kit.advance(delay)
         assert await status(kit, "a2") == 599
         assert [letter.job_id for letter in await kit.app.dead_letters()] == ["a2:1"]
-        await kit.advance(30 * 86_400)  # a timer of more than 24 hours would not lose it either
+        await kit.advance(30 * 86_400)
         assert dead.calls["fetch"] == 4
+        await check(kit)
+
+
+async def test_b23_an_item_waits_for_days_where_others_give_up_after_one(url: str) -> None:
+    """B23: "revisit when we need durable timers of more than 24 hours"."""
+    room = Newsroom(url)
+    room.fail("fetch", 1)
+    async with testing.open(room.app) as kit:
+        await kit.app.pipelines.define(publishing())
+        patient = Retry(max_attempts=2, base_delay=9 * 86_400, max_delay=30 * 86_400)
+        await kit.app.pipelines.set_retry("publishing", "fetch", patient)
+        await enter(kit)
+        await kit.advance(9 * 86_400 - 1)
+        assert await status(kit) == 110
+    async with testing.open(Newsroom(url).app, kit.clock) as kit:  # in another process, days later
+        await kit.advance(1)
+        assert await status(kit) == 300
         await check(kit)
 
 
@@ -232,6 +253,28 @@ async def test_us_f2_a_new_version_is_for_new_items_until_others_are_moved_to_it
             assert (item.version, item.status, 150 in await passed(kit, one)) == (3, 300, False)
         with pytest.raises(errors.NotPossible, match="which version 3 does not have"):
             await move_to_check(kit)
+        await check(kit)
+
+
+async def test_an_item_that_rests_is_migrated_without_being_begun(url: str) -> None:
+    """It stays where it is, and whoever lets it go on does so in the new version."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        pipelines = kit.app.pipelines
+        await enter(kit, hold=True)
+        for name in ("fetch", "score"):
+            await pipelines.restart("a1", name, only=True)
+            await kit.run_until_idle()
+        assert await pipelines.define(publishing(description="New")) == 2
+        assert (await pipelines.migrate("a1", 2, dry_run=True)).status == 122
+        await pipelines.migrate("a1", 2, actor="olga")
+        await kit.run_until_idle()
+        found = await pipelines.view("a1")
+        assert (found.version, found.code, found.run) == (2, 122, 2)
+        assert found.sentence == "Rests at scored: begin it again to go on"
+        await pipelines.restart("a1")
+        await kit.run_until_idle()
+        assert (await status(kit), room.calls) == (300, dict.fromkeys(Newsroom.STEPS, 1))
         await check(kit)
 
 

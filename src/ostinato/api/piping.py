@@ -146,18 +146,6 @@ class Migrate(Body):
     dry_run: bool = False
 
 
-class Process(Body):
-    """How many of the items that are held back to begin, those that wait longest first."""
-
-    most: Count = 100
-
-
-class ProcessQueue(Process, kw_only=True):
-    """Of which pipeline, and how many."""
-
-    pipeline: Annotated[str, msgspec.Meta(pattern=reacting.NAME_PATTERN + r"(?!\n)")]
-
-
 class EnrichItem(Body):
     """Which item, and where to begin; where it has got to, or where its review would begin again, if left out."""
 
@@ -184,6 +172,19 @@ class ItemFilter(Body):
 
     def wanted(self) -> item_views.Wanted:
         return item_views.Wanted(self.status, self.stuck, self.retrying, self.held)
+
+
+class Process(Body):
+    """How many items to go on with, those that wait longest first, and which: those that are held back if left out."""
+
+    most: Count = 100
+    filter: ItemFilter = msgspec.field(default_factory=lambda: ItemFilter(held=True))
+
+
+class ProcessQueue(Process, kw_only=True):
+    """Of which pipeline, how many, and which."""
+
+    pipeline: Annotated[str, msgspec.Meta(pattern=reacting.NAME_PATTERN + r"(?!\n)")]
 
 
 class Bulk(Body):

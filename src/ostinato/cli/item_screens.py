@@ -10,6 +10,7 @@ from ostinato.cli import output
 if TYPE_CHECKING:
     import datetime
 
+    from ostinato import views
     from ostinato.reactions import bulk, item_views
 
 
@@ -26,11 +27,13 @@ def show(found: item_views.ItemDetail, now: datetime.datetime) -> None:
             ("reviewed", f"{output.ago(found.reviewed_at, now)}{_by(found.reviewed_by)}" if found.reviewed_at else ""),
             ("failures", f"{found.failures:,}" if found.failures else ""),
             ("last error", "" if error is None else f"{error.step}, attempt {error.attempt}: {_reason(error)}"),
+            ("used", _used(found.usage)),
             ("payload", output.short(found.payload, 200)),
         ]
     )
     output.say("")
-    output.table(["step", "state", "attempts", "result"], [_step(found, step) for step in found.steps], none="no steps")
+    steps = [_step(found, step) for step in found.steps]
+    output.table(["step", "state", "attempts", "took", "used", "result"], steps, none="no steps")
     output.say("")
     runs = [
         [
@@ -70,7 +73,14 @@ def show_done(done: bulk.Done) -> None:
 
 def _step(found: item_views.ItemDetail, step: item_views.ItemStep) -> list[Any]:
     result = output.short(found.results[step.step]) if step.step in found.results else ""
-    return [step.step, output.state(step.state), f"{len(step.attempts)}" if step.attempts else "", result]
+    tried = [f"{len(step.attempts)}", output.duration(step.seconds)] if step.attempts else ["", ""]
+    return [step.step, output.state(step.state), *tried, _used(step.usage), result]
+
+
+def _used(usage: views.UsageView) -> str:
+    tokens = usage.input_tokens + usage.output_tokens
+    parts = [output.money(usage.cost)] if usage.cost else []
+    return ", ".join([*parts, f"{tokens:,} tokens"] if tokens else parts)
 
 
 def _version(found: item_views.ItemDetail) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from ostinato.cli import definitions, output
 from ostinato.cli.definitions import Name
+from ostinato.cli.items import Retrying, Status, Stuck
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -188,12 +189,18 @@ async def process(
     settings: Settings,
     name: Name,
     most: Annotated[int, typer.Option("--most", help="At most this many.", min=1, max=500)] = 100,
+    status: Status = None,
+    stuck: Stuck = None,
+    retrying: Retrying = False,
 ) -> None:
-    """Begin items that were held back, those that wait longest first."""
+    """Begin items that were held back, those that wait longest first; or go on with those that match."""
     from ostinato.cli import session
+    from ostinato.reactions import item_views
 
     async with session.opened(settings) as app, definitions.suggesting(KIND, app):
-        begun = await app.pipelines.process(name, most, actor=session.actor())
+        held = status is None and stuck is None and not retrying
+        wanted = item_views.Wanted(status, stuck, retrying, held)
+        begun = await app.pipelines.process(name, most, wanted, actor=session.actor())
     if settings.json:
         output.document({"pipeline": name, "items": begun})
         return

@@ -12,6 +12,11 @@ WORKS: Final = (states.PENDING, states.PROCESSING)
 """How a step stands that somebody works on, or may take at any moment."""
 
 
+def follows(course: courses.Course, item: items.Item, stop: courses.Stop) -> bool:
+    """An item may begin there, from the status that it has."""
+    return item.status == stop.codes[0] or (item.status, stop.codes[0]) in course.moves
+
+
 def begin(course: courses.Course, item: items.Item, code: int) -> None:
     """Refuse to begin an item at a status that does not follow from the one it has."""
     if item.status != code and (item.status, code) not in course.moves:
@@ -72,6 +77,20 @@ def at_work(item: items.Item) -> list[str]:
     return [name for name, known in item.standing().items() if known.state in WORKS]
 
 
+def may_go_on(course: courses.Course, item: items.Item) -> bool:
+    """There is something to be done with an item, and nobody is asked about it first."""
+    if item.run == 0:
+        return bool(item.open)
+    unfinished = item.open or item.status in (course.failed, course.dead)
+    return unfinished and item.step is not None and not at_work(item) and not is_reviewed(course, item)
+
+
+def is_reviewed(course: courses.Course, item: items.Item) -> bool:
+    """What it has got to is a review, in which people are asked, or have rejected it."""
+    known = item.standing().get(item.step or "")
+    return item.step in course.reviews and known is not None and known.state in (states.WAITING, courses.REJECTED)
+
+
 def places(course: courses.Course, item: items.Item, found: Collection[str]) -> list[str]:
     """Where an item may begin again, with the results that it has: steps, reviews and statuses of its course."""
     if at_work(item):
@@ -79,7 +98,7 @@ def places(course: courses.Course, item: items.Item, found: Collection[str]) -> 
     return [
         stop.name
         for index, stop in enumerate(course.stops)
-        if item.status == stop.codes[0] or (item.status, stop.codes[0]) in course.moves
+        if follows(course, item, stop)
         if not lacking(course, item, index, found)
     ]
 

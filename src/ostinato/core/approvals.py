@@ -179,10 +179,10 @@ def read_document(document: Any) -> Approval:
         raise errors.InvalidInput(f"approval is not valid: {error}", field="approval") from None
 
 
-def check(approval: Approval, where: str = "approval") -> Approval:
-    """The same, if it can be asked."""
+def check(approval: Approval, where: str = "approval", *, within: str = "approval") -> Approval:
+    """The same, if it can be asked. `within` is the field that it was given in."""
     for field, wrong in (*_wrong_words(approval), *_wrong_people(approval), *_wrong_times(approval)):
-        raise errors.InvalidInput(f"{where}: {field} {wrong}", field=f"approval.{field}")
+        raise errors.InvalidInput(f"{where}: {field} {wrong}", field=f"{within}.{field}")
     return approval
 
 

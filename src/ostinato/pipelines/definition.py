@@ -83,10 +83,8 @@ def _check(pipeline: courses.Pipeline, course: list[courses.Entry]) -> None:
         raise errors.InvalidInput("course must have a step or a review: there is nothing to be done", field="course")
     for name, field in ((pipeline.failed, "failed"), (pipeline.dead_letter, "deadLetter")):
         _check_known(name, field, names)
-        if name in places:
-            raise errors.InvalidInput(
-                f"{field}: status {name!r} is passed by the course ({places[name]}): an item ends in it", field=field
-            )
+        _check_over(name, field, places)
+    _check_ends(course, places)
     for number, move in enumerate(pipeline.moves):
         _check_known(move.before, f"moves[{number}].from", names)
         _check_known(move.after, f"moves[{number}].to", names)
@@ -163,7 +161,7 @@ def _check_review(review: courses.Review, field: str, names: set[str]) -> None:
         graph.check_id(decision, f"{field}.again")
         if decision in (approvals.APPROVE, approvals.REJECT):
             raise errors.InvalidInput(f"{field}.again: {decision!r} is a decision already", field=f"{field}.again")
-    approvals.check(run.asked(review, LONGEST_ID * "x"), field)
+    approvals.check(run.asked(review, LONGEST_ID * "x"), field, within=field)
 
 
 def _check_again(course: list[courses.Entry], places: Mapping[str, str]) -> None:
@@ -187,6 +185,28 @@ def _check_again(course: list[courses.Entry], places: Mapping[str, str]) -> None
                         f"choose one of {', '.join(sorted(restarts))}",
                         field=f"{field}.again.{decision}",
                     )
+
+
+def _check_ends(course: list[courses.Entry], places: Mapping[str, str]) -> None:
+    """Who is rejected, or ended by a step, is over: nowhere in the midst of the course, but perhaps at its end."""
+    last, steps = course[-1], courses.steps_of(course[-1])
+    end = last.status if isinstance(last, courses.Passed) else steps[-1].statuses[-1]
+    midst = {name: where for name, where in places.items() if name != end}
+    for number, entry in enumerate(course):
+        field = f"course[{number}]"
+        if isinstance(entry, courses.Review):
+            _check_over(entry.reject, f"{field}.reject", midst)
+        for index, step in enumerate(courses.steps_of(entry)):
+            at = f"{field}.together[{index}]" if isinstance(entry, courses.Together) else field
+            for name in step.ends:
+                _check_over(name, f"{at}.ends", midst)
+
+
+def _check_over(name: str, field: str, passed: Mapping[str, str]) -> None:
+    if name in passed:
+        raise errors.InvalidInput(
+            f"{field}: status {name!r} is passed by the course ({passed[name]}): an item ends in it", field=field
+        )
 
 
 def _check_known(name: str, field: str, names: set[str]) -> None:

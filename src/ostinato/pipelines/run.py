@@ -50,7 +50,7 @@ def spec(
                 tasks.append(graph.TaskSpec(step.step, function or "", external=True, optional=step.optional))
             elif only is None or step.step == only:
                 tasks.append(_step(step, function or "", work, before))
-        if only is not None and tasks and tasks[-1].task_id == only:
+        if only in [step.step for step in courses.steps_of(entry)]:
             break
     name = f"{courses.JOB}{course.pipeline.name}"
     tags = {ITEM: item_id}

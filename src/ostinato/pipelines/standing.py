@@ -5,7 +5,14 @@ from __future__ import annotations
 from ostinato.core import courses, items, moments, states
 
 
-def sentence(course: courses.Course, item: items.Item) -> str:
+def waits_inside(course: courses.Course, item: items.Item) -> bool:
+    """A step waits in the midst of its work: for people, for a signal, or for a time."""
+    waits = item.step in course.steps and item.is_(states.WAITING, item.step or "")
+    return bool(item.open) and waits and item.retry_at is None
+
+
+def sentence(course: courses.Course, item: items.Item, *, asked: bool = False) -> str:
+    """With `asked`, what its step waits for are people."""
     name = course.names.get(item.status, str(item.status))
     if item.retry_at is not None:
         why = f": {item.step} failed with {item.error_type}" if item.step and item.error_type else ""
@@ -19,7 +26,7 @@ def sentence(course: courses.Course, item: items.Item) -> str:
     known = item.standing().get(item.step or "")
     if item.step is None or known is None:
         return f"Rests at {name}: begin it again to go on"
-    if item.step in course.reviews:
+    if item.step in course.reviews or asked:
         return f"Waits for people to decide in {item.step}"
     if known.state == states.PROCESSING:
         return f"At work on {item.step}, attempt {known.attempt}"

@@ -89,7 +89,8 @@ def _from_event_bridge(event: Mapping[str, Any], field: str) -> dict[str, Any]:
     if not isinstance(detail, dict):
         raise errors.InvalidInput(f"{field}.detail must be an object", field=f"{field}.detail")
     return {
-        **event,
+        **{name: value for name, value in event.items() if name != "time"},
+        **_time(event, field),
         "id": _text(event, "id", field, default=str(uuid_utils.uuid7())),
         "source": _text(event, "source", field),
         "detail-type": _text(event, "detail-type", field),
@@ -103,8 +104,10 @@ def _from_entry(entry: Mapping[str, Any], field: str) -> dict[str, Any]:
     detail = entry.get("Detail", "{}")
     try:
         made["detail"] = codec.parse(detail, f"{field}.Detail") if isinstance(detail, str) else detail
-    except errors.InvalidInput as error:
-        raise errors.InvalidInput(f"{field}.Detail is not JSON: {error.message}", field=f"{field}.Detail") from None
+    except errors.InvalidPayload as error:
+        raise errors.InvalidInput(error.message, field=f"{field}.Detail") from None
+    if isinstance(seconds := made.get("time"), (int, float)) and (at := executions.micros(seconds * 1000)) is not None:
+        made["time"] = moments.text(at)  # so do the clients of AWS send it
     return made
 
 
@@ -124,12 +127,25 @@ def _from_cloud_event(event: Mapping[str, Any], field: str) -> dict[str, Any]:
         "detail": data if isinstance(data, dict) else {"data": data},
         "cloudevent": {name: value for name, value in event.items() if name != "data"},
     }
-    if "time" in event:
-        made["time"] = _text(event, "time", field)
-    return made
+    return made | _time(event, field)
+
+
+def _time(event: Mapping[str, Any], field: str) -> dict[str, str]:
+    """When it happened, if it says so."""
+    value = event.get("time")
+    if value is None:
+        return {}
+    if not isinstance(value, str) or executions.micros(value) is None:
+        raise errors.InvalidInput(
+            f"{field}.time must be a time like 2026-01-31T12:00:00Z, not {documents.short(value)}",
+            field=f"{field}.time",
+        )
+    return {"time": value}
 
 
 def _text(event: Mapping[str, Any], name: str, field: str, default: str | None = None) -> str:
-    value = event.get(name, default)
+    value = default if event.get(name) is None else event[name]
+    if value is None:
+        raise errors.InvalidInput(f"{field}.{name} is missing: it is required", field=f"{field}.{name}")
     documents.check_text(value, f"{field}.{name}", LONGEST_ID)
     return value  # pyright: ignore[reportReturnType]

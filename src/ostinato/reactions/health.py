@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ostinato.core import courses, histogram, item_filters, items, moments, tallies
+from ostinato.core import courses, histogram, item_filters, moments, tallies
 from ostinato.engine import engine
-from ostinato.pipelines import standing
+from ostinato.reactions import item_views
 
 DAY_HOURS = 24
 STUCK_SECONDS = 3600.0
@@ -65,7 +65,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     oldest_review_at: datetime.datetime | None
 
 
-async def of_pipeline(running: engine.Engine, course: courses.Course, *, stuck_seconds: float) -> Health:
+async def of_pipeline(running: engine.Engine, course: courses.Course, stuck: Sequence[item_views.ItemView]) -> Health:
     store, tenant, name = running.store, running.tenant, course.pipeline.name
     now = store.db.now()
     hour = tallies.STEPS.bucket(now)
@@ -75,9 +75,6 @@ async def of_pipeline(running: engine.Engine, course: courses.Course, *, stuck_s
     attempts = await store.sum_tallies_by_key(tenant, tallies.STEPS, prefix=prefix, since=since)
     times = await store.sum_tallies_by_key(tenant, tallies.STEP_TIMES, prefix=prefix, since=since)
     ended = await store.sum_tallies_by_bucket(tenant, tallies.ITEMS_ENDED, prefix=prefix, since=since)
-    stuck = await store.items(
-        tenant, item_filters.ItemFilter(name, stuck_since=now - int(stuck_seconds * 1e6)), most=MOST_STUCK
-    )
     due = await store.items(tenant, item_filters.ItemFilter(name, retrying=True), most=1)
     in_status = {int(key.removeprefix(prefix)): count for key, (count, _) in counted.items()}
     former = await _former(running, course, {code for code, count in in_status.items() if count} - {*course.names})
@@ -92,7 +89,7 @@ async def of_pipeline(running: engine.Engine, course: courses.Course, *, stuck_s
             for status in (*course.pipeline.statuses, *_only_formerly(former))
         ],
         [_step(step, prefix, attempts, times) for step in course.steps],
-        [_stuck(course, item) for item in stuck],
+        [StuckItem(item.item_id, item.status, item.status_at, item.sentence) for item in stuck],
         retrying.get(name, (0, 0))[0],
         moments.moment(due[0].retry_at) if due and due[0].retry_at is not None else None,
         [
@@ -145,13 +142,4 @@ def _step(
         failed / (completed + failed) if completed + failed else None,
         took / completed / 1e6 if completed else None,
         histogram.quantile(bins, 0.95),
-    )
-
-
-def _stuck(course: courses.Course, item: items.Item) -> StuckItem:
-    return StuckItem(
-        item.item_id,
-        course.names.get(item.status, str(item.status)),
-        moments.moment(item.status_at),
-        standing.sentence(course, item),
     )

@@ -164,7 +164,7 @@ class Actions(shelved.Shelved):
         item, _ = await self._item(item_id)
         course = await self.course(item.pipeline, version)
         allowed.migrate(await self.course(item.pipeline, item.version), course, item)
-        if item.job_id is not None and item.open and item.step is not None:
+        if item.open and item.step in item.standing():
             how = Restart(item.step, version=version, reason=f"version {version}")
             return await self._begin_again(item_id, how, actor, dry_run=dry_run)
         if dry_run:
@@ -244,6 +244,16 @@ def _check_approved(course: courses.Course, item: items.Item, kept: Mapping[str,
             )
 
 
+def _on_the_way(course: courses.Course, item: items.Item, index: int) -> int:
+    """What an item has got to, or a status before it that has to be passed first."""
+    first = index
+    while first > 0 and not allowed.follows(course, item, course.stops[first]):
+        if course.stops[first - 1].kind != "status":
+            return index
+        first -= 1
+    return first
+
+
 def _as_it_is(item: items.Item) -> commands.Entered:
     return commands.Entered(item.item_id, item.job_id, item.status, False)
 
@@ -252,7 +262,7 @@ def _place(course: courses.Course, item: items.Item, at: str | None) -> int:
     wanted = at or item.step or course.names[course.initial]
     for index, stop in enumerate(course.stops):
         if stop.name == wanted:
-            return index
+            return index if at else _on_the_way(course, item, index)
     places = [stop.name for stop in course.stops]
     raise errors.InvalidInput(
         f"pipeline {item.pipeline!r} has no step or status {documents.short(wanted)} to begin at: "

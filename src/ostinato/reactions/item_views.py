@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import collections
 import datetime
+import functools
 import itertools
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +23,7 @@ from ostinato.store import items as stored
 
 MOST_RUNS = 20
 """The newest runs of an item, which are shown with their attempts."""
+LONGEST_STUCK = 1e9
 _ATTEMPTS = frozenset({events.TASK_PROCESSING, events.TASK_RELEASED, *events.ATTEMPT_ENDS})
 
 
@@ -66,6 +70,8 @@ class ItemAttempt(msgspec.Struct, frozen=True, rename="camel"):
     ended_at: datetime.datetime | None
     error: Any
     worker: str | None
+    usage: views.UsageView | None
+    """None if it has not said that it used anything up."""
 
 
 class ItemStep(msgspec.Struct, frozen=True, rename="camel"):
@@ -83,6 +89,10 @@ class ItemStep(msgspec.Struct, frozen=True, rename="camel"):
     retry_at: datetime.datetime | None
     attempts: list[ItemAttempt]
     """Of the newest runs, the oldest first."""
+    seconds: float
+    """That these attempts took."""
+    usage: views.UsageView
+    """What they used up."""
 
 
 class ItemRun(msgspec.Struct, frozen=True, rename="camel"):
@@ -123,6 +133,8 @@ class ItemDetail(ItemView, frozen=True, rename="camel"):
     """The newest first."""
     spent: float
     """What these runs have cost so far."""
+    usage: views.UsageView
+    """What its steps have used up, in these runs."""
     places: list[str]
     """Where it may begin again: steps, reviews and statuses of its course. None while somebody works on it."""
     by_hand: list[str]
@@ -130,7 +142,7 @@ class ItemDetail(ItemView, frozen=True, rename="camel"):
 
 
 class ItemMove(msgspec.Struct, frozen=True, rename="camel"):
-    """One move of an item. Of one that was made in the database by hand, it is not known when."""
+    """One move of an item. One that was made in the database by hand is by `sql`; of older ones no time is known."""
 
     number: int
     from_code: int
@@ -158,6 +170,11 @@ class Wanted(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     held: bool = False
 
 
+_Attempts = collections.defaultdict[str, list[ItemAttempt]]
+_Used = collections.defaultdict[str, usage.Usage]
+"""By step."""
+
+
 class Looking(shelved.Shelved):
     """Items, looked at."""
 
@@ -168,7 +185,7 @@ class Looking(shelved.Shelved):
 
     async def view(self, item_id: str) -> ItemView:
         item, _ = await self._engine.store.item(self._tenant, check_item_id(item_id))
-        return item_view(await self.course(item.pipeline, item.version), item)
+        return (await self._shown([item]))[0]
 
     async def detail(self, item_id: str) -> ItemDetail:
         """An item with its payload, the results of its steps, its attempts and its runs."""
@@ -178,18 +195,23 @@ class Looking(shelved.Shelved):
             self._tenant, filters.JobFilter(tag=(run.ITEM, item_id)), most=2 * MOST_RUNS
         )
         runs = [one for job in found if (one := _run(job)) is not None]
-        attempts = await self._attempts(item_id, [one for one in runs if not one.undo][:MOST_RUNS])
+        attempts, used = await self._attempts(item_id, [one for one in runs if not one.undo][:MOST_RUNS])
         results = await self.results(item)
         kept = [name for name in results if not item.is_(courses.UNDONE, name)]
         return ItemDetail(
-            **msgspec.structs.asdict(item_view(course, item)),
+            **msgspec.structs.asdict((await self._shown([item]))[0]),
             newest_version=await self._newest_version(item),
             payload=payload,
             results={name: results[name] for name in course.steps if name in results},
             last_error=_last_error(attempts),
-            steps=[_step(course, item, stop, attempts[stop.name]) for stop in course.stops if stop.kind != "status"],
+            steps=[
+                _step(course, item, stop, attempts[stop.name], used[stop.name])
+                for stop in course.stops
+                if stop.kind != "status"
+            ],
             runs=runs,
             spent=usage.money(sum(job.spent for job in found if _run(job) is not None)),
+            usage=views.usage_view(functools.reduce(operator.add, used.values(), usage.Usage())),
             places=allowed.places(course, item, kept),
             by_hand=allowed.moves_by_hand(course, item),
         )
@@ -204,15 +226,14 @@ class Looking(shelved.Shelved):
     ) -> filters.Page[ItemView]:
         """Items of a pipeline, newest first; those in one status, stuck or retried, longest first."""
         found = await self.list(await self.filter(pipeline, wanted or Wanted()), cursor=cursor, most=most)
-        shown = [item_view(await self.course(item.pipeline, item.version), item) for item in found]
-        return filters.Page(shown, found.cursor)
+        return filters.Page(await self._shown(found), found.cursor)
 
     async def filter(self, pipeline: str, wanted: Wanted) -> item_filters.ItemFilter:
         course = await self.course(pipeline)
         status = None if wanted.status is None else _code(course, wanted.status)
         stuck_since = None
         if wanted.stuck is not None:
-            documents.check_seconds(wanted.stuck, "stuck", 1e9)
+            documents.check_seconds(wanted.stuck, "stuck", LONGEST_STUCK)
             stuck_since = self._engine.db.now() - int(wanted.stuck * 1e6)
         return item_filters.ItemFilter(pipeline, status, stuck_since, wanted.retrying, wanted.held)
 
@@ -225,12 +246,25 @@ class Looking(shelved.Shelved):
         seen."""
         item, _ = await self.item(item_id)
         found = await self._engine.store.history(self._tenant, item_id, after=after, most=filters.check_most(most))
-        shown = [_move(item_id, await self.course(item.pipeline, moved.version), moved) for moved in found]
+        named = {version: await self.course(item.pipeline, version) for version in {moved.version for moved in found}}
+        shown = [_move(item_id, named[moved.version], moved) for moved in found]
         return filters.Page(shown, str(found[-1].number) if len(found) == most else None)
 
     async def results(self, item: items.Item) -> dict[str, Any]:
         """What the steps of its newest run came to so far."""
         return {} if item.job_id is None else await self._engine.store.outputs(self._tenant, item.job_id)
+
+    async def _shown(self, found: Sequence[items.Item]) -> list[ItemView]:
+        versions = {(item.pipeline, item.version) for item in found}
+        named = {version: await self.course(*version) for version in versions}
+        known = [(named[(item.pipeline, item.version)], item) for item in found]
+        keys = {
+            item.item_id: (item.job_id or "", item.step or "")
+            for course, item in known
+            if standing.waits_inside(course, item)
+        }
+        asked = await self._engine.store.tasks_asked_about(self._tenant, [*keys.values()]) if keys else ()
+        return [_item_view(course, item, asked=keys.get(item.item_id) in asked) for course, item in known]
 
     async def _newest_version(self, item: items.Item) -> int:
         try:
@@ -238,19 +272,26 @@ class Looking(shelved.Shelved):
         except errors.DefinitionNotFound:
             return item.version  # the pipeline was taken away; what is under way goes on
 
-    async def _attempts(self, item_id: str, runs: list[ItemRun]) -> collections.defaultdict[str, list[ItemAttempt]]:
-        """The tries of each step, the oldest first."""
+    async def _attempts(self, item_id: str, runs: list[ItemRun]) -> tuple[_Attempts, _Used]:
+        """The tries of each step, the oldest first, and what they used up."""
         store, tenant = self._engine.store, self._tenant
         streams = await asyncio.gather(*[store.events(tenant, one.job_id, types=_ATTEMPTS) for one in runs[::-1]])
-        found: collections.defaultdict[str, list[ItemAttempt]] = collections.defaultdict(list)
-        for one, stream in zip(runs[::-1], streams, strict=True):
+        spent = await asyncio.gather(*[store.usage_of_attempts(tenant, one.job_id) for one in runs[::-1]])
+        found: _Attempts = collections.defaultdict(list)
+        used: _Used = collections.defaultdict(usage.Usage)
+        for one, stream, costs in zip(runs[::-1], streams, spent, strict=True):
+            for (step, _), cost in costs.items():
+                used[step] += cost
             by_task = sorted(stream, key=lambda event: event.task_id or "")
             for step, told in itertools.groupby(by_task, key=lambda event: event.task_id or ""):
-                found[step] += [_attempt(item_id, step, one.run, view) for view in views.attempts([*told])]
-        return found
+                found[step] += [
+                    _attempt(item_id, step, one.run, view, costs.get((step, view.attempt)))
+                    for view in views.attempts([*told])
+                ]
+        return found, used
 
 
-def item_view(course: courses.Course, item: items.Item) -> ItemView:
+def _item_view(course: courses.Course, item: items.Item, *, asked: bool) -> ItemView:
     status = next((one for one in course.pipeline.statuses if one.code == item.status), None)
     return ItemView(
         item_id=item.item_id,
@@ -261,7 +302,7 @@ def item_view(course: courses.Course, item: items.Item) -> ItemView:
         phase=None if status is None else status.phase,
         open=bool(item.open),
         held=item.run == 0 and bool(item.open),
-        sentence=standing.sentence(course, item),
+        sentence=standing.sentence(course, item, asked=asked),
         step=item.step,
         attempt=item.attempt,
         retry_at=views.moment(item.retry_at),
@@ -304,7 +345,7 @@ def _run(job: rows.Job) -> ItemRun | None:
     return ItemRun(number, job.job_id, undo, job.state, created, finished, usage.money(job.spent))
 
 
-def _attempt(item_id: str, step: str, number: int, view: views.AttemptView) -> ItemAttempt:
+def _attempt(item_id: str, step: str, number: int, view: views.AttemptView, used: usage.Usage | None) -> ItemAttempt:
     return ItemAttempt(
         f"{item_id}:{step}:{view.attempt}",
         number,
@@ -314,6 +355,7 @@ def _attempt(item_id: str, step: str, number: int, view: views.AttemptView) -> I
         view.ended_at,
         view.error,
         view.worker,
+        None if used is None else views.usage_view(used),
     )
 
 
@@ -327,7 +369,9 @@ def _last_error(attempts: dict[str, list[ItemAttempt]]) -> ItemError | None:
     return ItemError(step, one.run, one.attempt, str(error.get("type", "")), str(error.get("message", "")), at)
 
 
-def _step(course: courses.Course, item: items.Item, stop: courses.Stop, attempts: list[ItemAttempt]) -> ItemStep:
+def _step(
+    course: courses.Course, item: items.Item, stop: courses.Stop, attempts: list[ItemAttempt], used: usage.Usage
+) -> ItemStep:
     known = item.standing().get(stop.name)
     step = course.steps.get(stop.name)
     state = "blocked" if known is None else "completed" if isinstance(known.state, int) else known.state
@@ -341,6 +385,8 @@ def _step(course: courses.Course, item: items.Item, stop: courses.Stop, attempts
         0 if known is None else known.attempt,
         None if known is None else views.moment(known.retry_at),
         attempts,
+        sum((one.ended_at - one.started_at).total_seconds() for one in attempts if one.ended_at is not None),
+        views.usage_view(used),
     )
 
 

@@ -10,16 +10,16 @@ import msgspec
 import uuid_utils
 
 from ostinato import errors
-from ostinato.core import codec, commands, courses, documents, filters, item_filters
-from ostinato.core.retry import LONGEST
+from ostinato.core import allowed, codec, commands, courses, documents, filters
 from ostinato.pipelines import diagram
-from ostinato.reactions import bulk, health, policies
+from ostinato.reactions import bulk, health, item_views, policies
 from ostinato.reactions.item_actions import Decision, Move, Restart
 from ostinato.reactions.shelved import check_item_id
 
 AT_ONCE = 500
 """Items that are handed to the engine at the same time."""
 MOST_AT_ONCE = 10_000
+HELD = item_views.Wanted(held=True)
 
 
 class NewItem(NamedTuple):
@@ -38,8 +38,9 @@ class Pipelines(bulk.Many, policies.Policies):
 
     async def health(self, pipeline: str, *, stuck_seconds: float = health.STUCK_SECONDS) -> health.Health:
         """How a pipeline does: what is where, what fails, what takes long, what is stuck and why."""
-        documents.check_seconds(stuck_seconds, "stuckSeconds", LONGEST)
-        return await health.of_pipeline(self._engine, await self.course(pipeline), stuck_seconds=stuck_seconds)
+        documents.check_seconds(stuck_seconds, "stuckSeconds", item_views.LONGEST_STUCK)
+        stuck = await self.views(pipeline, item_views.Wanted(stuck=stuck_seconds), most=health.MOST_STUCK)
+        return await health.of_pipeline(self._engine, await self.course(pipeline), stuck)
 
     # --- items -----------------------------------------------------------------------------------------------
 
@@ -70,14 +71,20 @@ class Pipelines(bulk.Many, policies.Policies):
         await self._check_new(entering)
         return await self._enter_all(entering)
 
-    async def process(self, pipeline: str, most: int = 100, *, actor: str | None = None) -> list[commands.Entered]:
-        """Begin the first run of items that were held back, those that wait longest first."""
+    async def process(
+        self,
+        pipeline: str,
+        most: int = 100,
+        wanted: item_views.Wanted = HELD,
+        *,
+        actor: str | None = None,
+    ) -> list[commands.Entered]:
+        """Begin items that were held back, those that wait longest first; or go on with others that match, where they
+        have got to. What is over, at work, or waits for people is left alone."""
         await self._app.note(actor, "items.process", pipeline, most=most)
-        course = await self.course(pipeline)
-        wanted = item_filters.ItemFilter(pipeline, held=True)
-        page = await self.list(wanted, most=min(most, filters.MOST))
-        how = Restart(course.names[course.initial])
-        begun = [self._begin_again(item.item_id, how, actor) for item in page]
+        page = await self.list(await self.filter(pipeline, wanted), most=min(most, filters.MOST))
+        going = [item for item in page if allowed.may_go_on(await self.course(item.pipeline, item.version), item)]
+        begun = [self._begin_again(item.item_id, Restart(), actor) for item in going]
         answers = await asyncio.gather(*begun, return_exceptions=True)
         return [_begun(answer) for answer in answers if not isinstance(answer, errors.NotPossible)]
 
@@ -107,7 +114,7 @@ class Pipelines(bulk.Many, policies.Policies):
         await self._app.note(actor, "items.restart", check_item_id(item_id), at=at and documents.short_text(at))
         item, _ = await self._item(item_id)
         course = await self.course(item.pipeline, item.version)
-        if at is None and (item.step is None or item.step in course.reviews):
+        if at is None and (item.step is None or allowed.is_reviewed(course, item)):
             at = next((place for review in course.reviews.values() for place in review.again.values()), None)
         return await self._begin_again(item_id, Restart(at), actor)
 

@@ -52,6 +52,15 @@ class Approvals:
 
         return await self.db.read(script)
 
+    async def tasks_asked_about(self, tenant: str, keys: Sequence[rows.TaskKey]) -> set[rows.TaskKey]:
+        """Those of these tasks about which people are asked now."""
+
+        def script() -> database.Script[set[rows.TaskKey]]:
+            found = [rows.Approval(*row) for row in (yield fetch("load_approvals", tenant=tenant, keys=list(keys)))]
+            return {(row.job_id, row.task_id) for row in found if row.state == approvals.WAITING}
+
+        return await self.db.read(script, snapshot=False)
+
     async def count_waiting_approvals(self, tenant: str) -> Waiting:
         def script() -> database.Script[Waiting]:
             count, oldest = (yield fetch("count_waiting_approvals", tenant=tenant))[0]

@@ -29,6 +29,8 @@ class CourseCache:
         if runs:
             for row in (yield fetch("load_items", tenant=tenant, job_ids=runs)):
                 enter(book, items.read(row))
+        if not (book.items or book.items_by_id or wanted.courses):
+            return
         pinned = {(item.pipeline, item.version) for item in (*book.items.values(), *book.items_by_id.values())}
         for name, version in wanted.courses | pinned:
             book.courses[(name, version)] = yield from self.course(tenant, name, version)

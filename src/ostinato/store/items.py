@@ -15,7 +15,7 @@ MOST_MOVES = 1000
 
 
 class Moved(NamedTuple):
-    """One move of an item. Who moved it by hand in the database, and when, is not known."""
+    """One move of an item. Of moves by hand in the database, older ones have no time."""
 
     number: int
     from_code: int

@@ -33,6 +33,10 @@ class Usages:
         attempts = await self.db.read(lambda: of_attempts(tenant, job_id, task_id), snapshot=False)
         return functools.reduce(operator.add, attempts.values(), usage.Usage())
 
+    async def usage_of_attempts(self, tenant: str, job_id: str) -> dict[AttemptKey, usage.Usage]:
+        """Of those attempts of a job that have used anything up."""
+        return await self.db.read(lambda: of_attempts(tenant, job_id), snapshot=False)
+
     async def usage_by_key(self, tenant: str, prefix: str, since: int, until: int) -> dict[str, usage.Usage]:
         """By what follows in keys that begin so, from a day on and before another (as numbers since 1970)."""
         span = {"tenant": tenant, "since": since, "until": until}

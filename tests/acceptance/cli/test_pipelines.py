@@ -97,7 +97,7 @@ def test_an_item_from_its_entry_to_its_publication(room: Shell) -> None:
     assert (shown["sentence"], shown["submittedBy"]) == ("Waits for people to decide in review", ME)
     text = room.run("items", "show", "a1")
     assert re.search(r"^status +300 pending_review \(review\)$", text, re.M)
-    assert re.search(r'^tag +completed +1 +\{"by":"tag"\}$', text, re.M)
+    assert re.search(r'^tag +completed +1 +[\d.]+ m?s +\{"by":"tag"\}$', text, re.M)
     assert re.search(r"^1 +a1:1 +running ", text, re.M)
     assert re.search(r"^a1 +300 pending_review .* Waits for people", room.run("items", "ls", "publishing"), re.M)
     moved = room.run("items", "move", "a1", "in_review", "--reason", "mine")
@@ -137,9 +137,13 @@ def test_held_items_single_steps_and_many_at_once(room: Shell) -> None:
     assert "confirm with --yes" in room.run(*filtered, code=2)
     assert "score, summarize of it is not done" in room.run(*filtered[:-1], "tag", "--dry-run", code=1)
     done = room.json(*filtered, "--reason", "again", "--yes")
-    assert [(one["itemId"], one["outcome"]) for one in done["items"]] == [("h0", "done"), ("h1", "done")]
+    assert {one["itemId"]: one["outcome"] for one in done["items"]} == {"h0": "done", "h1": "done"}
     for item_id in ("h0", "h1"):
         assert reaches(room, item_id, "failed")["run"] == 2
+    assert room.run("pipelines", "process", "publishing", "--status", "failed", "--most", "2") == "begun: 2 items\n"
+    for item_id in ("h0", "h1"):
+        assert reaches(room, item_id, "failed")["run"] == 3
+    assert room.run("pipelines", "process", "publishing", "--retrying") == "begun: 0 items\n"
     room.run("items", "restart", "h0", "score", "--payload", '{"title": "Fine"}')
     reaches(room, "h0", "pending_review")
     assert "confirm with --yes" in room.run("items", "roll-back", "h0", code=2)
@@ -150,6 +154,7 @@ def test_held_items_single_steps_and_many_at_once(room: Shell) -> None:
     assert room.run("items", "migrate", "h2", str(newest)).endswith(f"of version {newest}\n")
     for bad in (
         ("items", "ls", "publishing", "--status", "nowhere"),
+        ("pipelines", "process", "publishing", "--status", "failed", "--retrying"),
         ("items", "bulk", "publishing", "explode"),
         ("items", "bulk", "publishing", "decide", "--dry-run"),
         ("items", "restart", "h2", "nowhere"),

@@ -134,8 +134,8 @@ async def list_items(
 
 @routes("POST", "/v1/pipelines/{name}/process", scope=scopes.JOBS_WRITE, problems=(404,), tag=ITEMS)
 async def process_items(client: Client, principal: Principal, name: Name, body: piping.Process) -> piping.EnteredItems:
-    """Begin items that were held back, those that wait longest first."""
-    found = await client.pipelines.process(name, body.most, actor=principal.actor)
+    """Begin items that were held back, those that wait longest first; or go on with those that match a filter."""
+    found = await client.pipelines.process(name, body.most, body.filter.wanted(), actor=principal.actor)
     course = await client.pipelines.course(name)
     return piping.EnteredItems([piping.entered(course, one) for one in found])
 
@@ -239,7 +239,7 @@ async def migrate_item(
 
 @routes("POST", "/process-queue", scope=scopes.JOBS_WRITE, problems=(404,), tag=ITEMS)
 async def process_queue(client: Client, principal: Principal, body: piping.ProcessQueue) -> piping.EnteredItems:
-    """Begin items of a pipeline that were held back, as `POST /v1/pipelines/{name}/process` does."""
+    """Process items of a pipeline, as `POST /v1/pipelines/{name}/process` does."""
     return await process_items(client, principal, body.pipeline, body)
 
 

@@ -160,7 +160,7 @@ class StartRun(msgspec.Struct, gc=False):
         begin_run(book, item, self.submit, begins_at, self.kept)
         if self.payload is not None:
             book.new_payloads[item.item_id] = self.payload
-        return Entered(item.item_id, item.job_id, item.status, True)
+        return Entered(item.item_id, item.job_id, begins_at, True)
 
 
 class RollBack(msgspec.Struct, gc=False):

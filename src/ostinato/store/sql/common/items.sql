@@ -66,6 +66,10 @@ WHERE i.tenant = :tenant AND (
         WHERE a.tenant = h.tenant AND a.item_id = h.item_id AND a.number = h.number + 1)))
 ORDER BY i.item_id, h.number LIMIT 100;
 
+-- name: audit_legal_moves
+-- What the database takes for legal, by pipeline and version.
+SELECT pipeline, version, from_code, to_code FROM state_transition WHERE tenant = :tenant ORDER BY pipeline, version;
+
 -- name: audit_item_counts
 -- Statuses in which there are not as many items as were counted.
 SELECT c.key, sum(c.items), sum(c.counted) FROM (

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import itertools
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from ostinato import EngineOptions, Ostinato, audit
-from tests.acceptance import stormy
+from tests.acceptance import stormy, test_remote_kill
 
 KILLS = int(os.environ.get("OSTINATO_STORM_KILLS", "6"))
 PATIENCE = 60 + stormy.KEYS
@@ -79,7 +82,90 @@ async def test_each_gate_opens_once(url: str, tmp_path: Path) -> None:
         report = await audit.audit(watcher.engine.store)
         assert not report.problems, report.problems[:5]
         assert report.jobs == 2 * stormy.KEYS
-    check_answers(tmp_path)
+    check_told(told for share in range(stormy.SHARES) for told in stormy.acknowledged(tmp_path, share))
+
+
+class Servers:
+    """Server processes, and senders who go on until somebody has answered them."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._ports = [test_remote_kill.free_port() for _ in range(stormy.SHARES)]
+        self._processes = [self._spawn(port) for port in self._ports]
+        self.answers: list[tuple[stormy.Arrival, str, bool]] = []
+
+    def _spawn(self, port: int) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "tests.acceptance.stormy_server", self._url, str(port)]
+        return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+    def kill(self, number: int) -> None:
+        self._processes[number].send_signal(signal.SIGKILL)
+        self._processes[number].wait()
+        self._processes[number] = self._spawn(self._ports[number])
+
+    def end(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    async def report(self, client: httpx2.AsyncClient, arrival: stormy.Arrival, draw: random.Random) -> None:
+        said = {"member": arrival.member, "data": arrival.data, "correlationId": arrival.correlation_id}
+        while True:
+            port = draw.choice(self._ports)
+            try:
+                answer = await client.post(f"http://127.0.0.1:{port}/v1/gates/storm/{arrival.key}/arrivals", json=said)
+            except httpx2.TransportError:  # it was killed: perhaps the report has arrived, perhaps not
+                await asyncio.sleep(0.05)
+                continue
+            if answer.status_code == 503:  # so says a server that is too busy: try again
+                await asyncio.sleep(0.05)
+                continue
+            assert answer.status_code == 200, answer.text
+            told = answer.json()
+            self.answers.append((arrival, told["outcome"], told["opened"]))
+            return
+
+
+@pytest.mark.timeout(3 * PATIENCE)
+async def test_each_gate_opens_once_through_servers_that_are_killed(url: str) -> None:
+    """X12, E7, E8: the senders are outside, and say again what nobody has acknowledged, to whoever is there."""
+    options = EngineOptions(work=False, maintain=False, poll_seconds=0.1, check_functions=False)
+    async with Ostinato(url, options=options) as watcher:
+        await watcher.gates.define(stormy.GATE)
+        servers = Servers(url)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await send_all(servers)
+            await settled(watcher)
+        finally:
+            servers.end()
+        await check_jobs(watcher)
+        await check_gates(watcher)
+        report = await audit.audit(watcher.engine.store)
+        assert not report.problems, report.problems[:5]
+        assert report.jobs == 2 * stormy.KEYS
+    check_told(servers.answers)
+
+
+async def send_all(servers: Servers) -> None:
+    """What all shares have to report, some of it twice; a server is killed whenever a part of it is acknowledged."""
+    draw = random.Random(13)
+    shares = [stormy.share_of(number) for number in range(stormy.SHARES)]
+    queue = [arrival for together in itertools.zip_longest(*shares) for arrival in together if arrival is not None]
+    queue = [arrival for arrival in queue for _ in range(2 if draw.random() < 0.2 else 1)]
+    kills = [len(queue) * (kill + 1) // (KILLS + 1) for kill in range(KILLS)]
+    left = iter(queue)
+    async with httpx2.AsyncClient(timeout=30, limits=httpx2.Limits(max_connections=stormy.AT_ONCE)) as client:
+
+        async def sender() -> None:
+            for arrival in left:
+                await servers.report(client, arrival, draw)
+                if kills and len(servers.answers) >= kills[0]:
+                    kills.pop(0)
+                    servers.kill(draw.randrange(stormy.SHARES))
+
+        await asyncio.gather(*[sender() for _ in range(stormy.AT_ONCE)])
+    assert not kills
 
 
 async def blow(storm: Storm) -> None:
@@ -141,15 +227,14 @@ async def check_gates(app: Ostinato) -> None:
     assert set(arrived.values()) == {1}
 
 
-def check_answers(folder: Path) -> None:
+def check_told(answers: Iterable[tuple[stormy.Arrival, str, bool]]) -> None:
     """What the senders were told agrees: no report was taken twice, and no gate was opened by two of them."""
     taken: collections.Counter[stormy.Arrival] = collections.Counter()
     opened: collections.Counter[str] = collections.Counter()
-    for share in range(stormy.SHARES):
-        for arrival, outcome, by_this in stormy.acknowledged(folder, share):
-            assert outcome in ("arrived", "duplicate")
-            taken[arrival] += outcome == "arrived"
-            opened[arrival.key] += by_this
+    for arrival, outcome, by_this in answers:
+        assert outcome in ("arrived", "duplicate")
+        taken[arrival] += outcome == "arrived"
+        opened[arrival.key] += by_this
     assert len(taken) == stormy.KEYS * len(stormy.MEMBERS)
     assert max(taken.values()) == 1
     assert max(opened.values()) == 1

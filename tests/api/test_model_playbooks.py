@@ -78,7 +78,7 @@ async def test_a_whole_playbook_of_models(url: str, monkeypatch: pytest.MonkeyPa
             endpoint,
             category=lambda _, count: saying("No idea!" if count == 0 else category),
             severity=lambda request, _: saying({"value": about(request)["parent_output"]["category"]["value"] + "!"}),
-            writer=lambda _, __: saying({"value": "A fire."}),
+            writer=lambda _, __: saying({"value": "A fire.", "evidence": ["fire!"]}),
         )
         await put(client, "agents/writer", agent(endpoint, "writer"))
         await define(
@@ -100,7 +100,7 @@ async def test_a_whole_playbook_of_models(url: str, monkeypatch: pytest.MonkeyPa
         assert (await support.ended(client, job_id))["state"] == "completed"
         answer = await output(client, job_id, "$synthesize")
         assert answer["synthesized"] == {"value": "A fire."}
-        assert answer["evidence"] == {"category": ["smoke"]}
+        assert answer["evidence"] == {"category": ["smoke"], "writer": ["fire!"]}
         assert [name_of(request) for request in endpoint.requests] == ["category", "category", "severity", "writer"]
         assert about(endpoint.requests[0]) == {"agent_id": "category", "raw_data": "x", "parent_output": None}
         correction = endpoint.requests[1].body["messages"]
@@ -197,6 +197,24 @@ async def test_a_refusal_slows_all_agents_on_a_key(url: str, monkeypatch: pytest
                 assert (await output(who, job_id, "$synthesize"))["failed"] == []
         assert len(asked_at) == 1 + 1 + 6 + 1
         assert min(asked_at[1:]) - refused_at[0] >= pause * 0.9
+
+
+async def test_a_model_is_asked_as_its_settings_say(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with what only its endpoint knows; what is ours is refused when it is saved."""
+    async with answering(url, monkeypatch) as (_, client, endpoint):
+        endpoint.plan(saying({"value": "well"}))
+        plain = agent(endpoint, "plain")
+        asked = plain | {"llm": plain["llm"] | {"evidence": False, "parameters": {"max_tokens": 50, "seed": 7}}}
+        ours = plain | {"llm": plain["llm"] | {"parameters": {"stream": True}}}
+        told = support.problem(await client.put("/v1/agents/plain", json=ours), 422, "invalid_input")
+        assert told["field"] == "llm.parameters.stream"
+        await define(client, {"plain": asked})
+        job_id = (await client.post("/ingest", json={"domain_id": "d", "data": "x"})).json()["job_id"]
+        assert (await support.ended(client, job_id))["state"] == "completed"
+        assert (await output(client, job_id, "$synthesize"))["synthesized"] == {"plain": {"value": "well"}}
+        (request,) = endpoint.requests
+        assert (request.body["max_tokens"], request.body["seed"]) == (50, 7)
+        assert "evidence" not in str(request.body["response_format"])
 
 
 async def test_an_agent_asks_no_more_when_its_budget_is_used_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

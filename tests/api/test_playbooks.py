@@ -210,14 +210,14 @@ async def test_every_tenant_has_its_own(site: Site) -> None:
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({}, "body"),
-        ({"data": 1}, "body"),
-        ({"domain_id": "d"}, "body"),
+        ({}, "domain_id"),
+        ({"data": 1}, "domain_id"),
+        ({"domain_id": "d"}, "data"),
         ({"domain_id": "", "data": 1}, "domain_id"),
         ({"domain_id": "x" * 129, "data": 1}, "domain_id"),
         ({"domain_id": "d\x00", "data": 1}, "domain_id"),
         ({"domain_id": 7, "data": 1}, "domain_id"),
-        ({"domain_id": "d", "data": 1, "tenant_id": "other"}, "body"),
+        ({"domain_id": "d", "data": 1, "tenant_id": "other"}, "tenant_id"),
         ({"domain_id": "d", "data": 1, "playbook": "-"}, "playbook"),
         ({"domain_id": "d", "data": 1, "playbook": "other"}, "playbook"),
         ({"domain_id": "d", "data": 1, "correlationId": "no id"}, "correlationId"),
@@ -252,7 +252,7 @@ async def test_nobody_or_too_many_answer_for_a_domain(site: Site) -> None:
 @pytest.mark.parametrize(
     ("kind", "document", "summary"),
     [
-        ("agents", agent("a"), {"kind": "function"}),
+        ("agents", agent("a", tags={"team": "city"}), {"kind": "function", "tags": {"team": "city"}}),
         ("graphs", {"edges": [{"from": "a", "to": "b"}]}, {}),
         ("playbooks", PLAYBOOK, {"domain": "d", "type": "ingestion", "agents": ["a", "b"]}),
     ],
@@ -298,6 +298,10 @@ async def test_the_plan(site: Site) -> None:
     await client.delete("/v1/agents/E")
     found = problem(await client.get("/v1/playbooks/p/plan"), 422, "unknown_agent")
     assert found["agent"] == "E"
+    await put(client, "agents/place", agent("place"))
+    await put(client, "playbooks/misspelt", PLAYBOOK | {"agents": ["plaice"]})
+    found = problem(await client.get("/v1/playbooks/misspelt/plan"), 422, "unknown_agent")
+    assert "did you mean 'place'?" in found["detail"]
 
 
 # --- GraphQL -------------------------------------------------------------------------------------------------------
@@ -306,7 +310,7 @@ async def test_the_plan(site: Site) -> None:
 @pytest.mark.parametrize(
     ("kind", "document", "summary"),
     [
-        ("agent", agent("a"), {"kind": "function"}),
+        ("agent", agent("a", tags={"team": "city"}), {"kind": "function", "tags": {"team": "city"}}),
         ("graph", {"edges": [{"from": "a", "to": "b"}]}, {}),
         ("playbook", PLAYBOOK, {"domain": "d", "type": "ingestion", "agents": ["a", "b"]}),
     ],

@@ -129,7 +129,13 @@ WHOLE: list[tuple[Callable[[Any], Any], dict[str, Any], list[tuple[str, str]]]] 
     (definition.read_agent, http(secret="secret://hook"), []),
     (
         definition.read_agent,
-        llm(baseUrl="http://localhost:8080/v1", temperature=0.0, price={"input": 1.5, "output": 6.0}),
+        llm(
+            baseUrl="http://localhost:8080/v1",
+            temperature=0.0,
+            price={"input": 1.5, "output": 6.0},
+            evidence=False,
+            parameters={"max_tokens": 500},
+        ),
         [],
     ),
     (definition.read_graph, graph("ab", "bc", description="Who needs whom"), []),
@@ -206,6 +212,7 @@ BAD_AGENTS: list[tuple[Any, str, str]] = [
     (llm(system="x" * 100_001), "llm.system", "1 to 100,000"),
     (llm(apiKey="sk-very-secret"), "llm.apiKey", "secret://NAME"),
     (llm(baseUrl="localhost"), "llm.baseUrl", "must be an address"),
+    (llm(parameters={"x": "y" * 5000}), "llm.parameters", "4,096 bytes"),
     (llm(temperature=2.5), "llm.temperature", "between 0 and 2"),
     (llm(temperature=math.nan), "llm.temperature", "between 0 and 2"),
     (llm(price={"input": 1}), "llm.price", "missing required field `output`"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ostinato import definition_files
+from ostinato.agents import schema
 from ostinato.playbooks import aggregation, definition, job, synthesis
 from ostinato.playbooks import plan as plans
 from ostinato.playbooks.definition import Agent
@@ -104,6 +105,15 @@ def test_what_agents_answer_is_what_their_schemas_say() -> None:
             agent = AGENTS[name]
             output = code.FUNCTIONS[agent.function](report_data(report), {"category": {"category": "fire"}})
             assert set(output) == {*agent.outputs, "evidence"}
+            assert schema.validate(agent.output_schema, {field: output[field] for field in agent.outputs}) == []
+
+
+@pytest.mark.parametrize("at", ["yesterday at noon", "2026-03-09", "2026-13-09T06:40", "2026-03-09T24:00", ""])
+def test_a_time_that_no_question_could_be_answered_about_is_no_answer(at: str) -> None:
+    """A model may say anything: what is saved must not spoil the answers about everything else."""
+    zoned = code.time({"text": "Smoke", "reportedAt": "2026-03-09T06:52:10+01:00"})
+    assert schema.validate(AGENTS["time"].output_schema, {"at": zoned["at"], "stated": False}) == []
+    assert schema.validate(AGENTS["time"].output_schema, {"at": at, "stated": True})
 
 
 def test_a_report_without_place_time_or_any_known_word() -> None:

@@ -130,6 +130,32 @@ async def test_a18_a19_a_job_that_runs_out_of_time_ends_in_an_error(url: str) ->
         assert (await statuses(late))[-1] == "error"
 
 
+async def test_a26_what_ran_out_of_time_goes_on_where_it_stopped(url: str) -> None:
+    """Without asking anybody again who has answered, and with all the time that it needs."""
+    app = support.make(url)
+    calls = register(app, "first")
+    asked: list[str] = []
+
+    @app.agent("agent-slow")
+    async def slow() -> dict[str, str]:
+        asked.append("slow")
+        if len(asked) == 1:
+            await asyncio.sleep(60)
+        return {"value": "at last"}
+
+    async with app:
+        await define(app, agent("first"), agent("slow", "first"), deadline=0.5)
+        made = await app.ingest("d", None)
+        with pytest.raises(errors.JobTimedOut):
+            await made.result(PATIENCE)
+        assert (await made.resume()).rerun[0] == "slow"
+        answer = (await made.result(PATIENCE))["$synthesize"]
+        assert answer["synthesized"] == {"first": {"value": "first"}, "slow": {"value": "at last"}}
+        assert (len(calls), len(asked)) == (1, 2)
+        assert (await statuses(made))[-1] == "complete"
+        await sound(app)
+
+
 async def test_a18_a_job_that_ends_before_it_was_planned_ends_in_an_error(url: str) -> None:
     async with support.opened(url, work=False) as app:
         await define(app, agent("a"))

@@ -142,6 +142,7 @@ async def test_a25_partial_success(url: str) -> None:
         assert [item["agent"] for item in answer["skipped"]] == ["child"]
         assert outputs["$validate"]["valid"] is False
         assert (await made.info()).state == "completed"
+        assert await app.dead_letters() == []  # A26 is for executions that failed: this one has its answer
         await sound(app)
 
 

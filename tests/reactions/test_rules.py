@@ -141,6 +141,47 @@ async def test_it_reports_to_a_gate(url: str) -> None:
         await sound(app)
 
 
+async def test_a_gate_over_the_tasks_of_a_job_that_are_known_at_run_time(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that is done before it was said who is expected reports again."""
+    monkeypatch.setattr(own, "RETRY", QUICK)
+    async with support.opened(url) as app:
+        trigger = starting(key="{% key %}", n="{% aggregate.n %}")
+        await app.gates.define(
+            {"name": "parts", "members": "dynamic", "aggregate": {"n": {"how": "sum"}}, "trigger": [trigger]}
+        )
+        told = {"key": "{% detail.jobId %}", "member": "{% detail.taskId %}", "data": "{% detail.output %}"}
+        pattern = {
+            "detail-type": ["Task Completed"],
+            "detail": {"jobName": ["fan-out"], "taskId": [{"prefix": "part-"}]},
+        }
+        await app.rules.define(rule("report", pattern, {"gate": {"name": "parts"} | told}))
+        made = await app.submit(job(task("part-0", input={"n": 1}), task("plan"), name="fan-out", jobId="big"))
+        await made.result(PATIENCE)
+        parts = [f"part-{n}" for n in range(4)]
+        await app.gate("parts").freeze("big", parts)
+        again = await app.submit(job(*[task(part, input={"n": 10}) for part in parts], name="fan-out", jobId="small"))
+        await app.gate("parts").freeze("small", parts)
+        await again.result(PATIENCE)
+
+        async def opened() -> bool:
+            return (await app.gate("parts").status("small")).status == "open"
+
+        await until(opened, "the gate")
+        assert (await app.gate("parts").status("big")).missing == parts[1:]
+        await app.gate("parts").freeze("none", [])
+        for part in parts[1:]:
+            await app.gate("parts").arrive("big", part, {"n": 100})
+        await quiet(app)
+        assert sorted(await inputs(app), key=lambda one: one["key"]) == [
+            {"key": "big", "n": 301},
+            {"key": "none", "n": 0},
+            {"key": "small", "n": 40},
+        ]
+        await sound(app)
+
+
 async def test_it_signals_a_job_that_waits(url: str) -> None:
     app = support.make(url)
 

@@ -67,7 +67,8 @@ async def test_filtered(site: Site) -> None:
 )
 async def test_what_is_not_right_is_refused(site: Site, query: str) -> None:
     client = await site.admin()
-    support.problem(await client.get(f"/v1/results{query}"), 422, "invalid_input")
+    told = support.problem(await client.get(f"/v1/results{query}"), 422, "invalid_input")
+    assert told["field"] == query[1:].partition("=")[0]
 
 
 async def test_a_search_needs_a_question_and_takes_any(site: Site) -> None:

@@ -47,11 +47,7 @@ class LlmSettings:
     """Whatever else the endpoint knows, such as `max_tokens` or `seed`."""
 
     def __post_init__(self) -> None:
-        for name in self.parameters:
-            if name in wire.RESERVED:
-                raise errors.InvalidInput(
-                    f"parameters.{name} is set by Ostinato: leave it out", field=f"parameters.{name}"
-                )
+        wire.check_parameters(self.parameters, "parameters")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -48,6 +48,13 @@ def address(base_url: str | None) -> str:
     return f"{base.rstrip('/')}/chat/completions{mark}{query}"
 
 
+def check_parameters(parameters: Mapping[str, Any], field: str) -> None:
+    """Refuse those that are ours."""
+    for name in parameters:
+        if name in RESERVED:
+            raise errors.InvalidInput(f"{field}.{name} is set by Ostinato: leave it out", field=f"{field}.{name}")
+
+
 def asked_for(output_schema: dict[str, Any], evidence: bool) -> dict[str, Any]:
     """The schema that the model is given. The evidence is one more property, if the schema has none of that name."""
     if not evidence or EVIDENCE in output_schema["properties"]:

@@ -36,6 +36,7 @@ class AgentSummary(reacting.GateSummary):
     """An agent without the rest of its definition."""
 
     kind: definition.Kind
+    tags: dict[str, str]
 
 
 class GraphSummary(reacting.GateSummary):
@@ -63,7 +64,8 @@ class Playbooks(Answer):
 
 
 def agent_summary(found: definitions.Definition) -> AgentSummary:
-    return AgentSummary(**_common(found), kind=reacting.document(found)["kind"])
+    document = reacting.document(found)
+    return AgentSummary(**_common(found), kind=document["kind"], tags=document.get("tags", {}))
 
 
 def graph_summary(found: definitions.Definition) -> GraphSummary:

@@ -37,7 +37,8 @@ def _playbook_shelf(app: app_.Ostinato) -> applying.AnyShelf:
 
 
 def _agent_cells(agent: dict[str, Any]) -> list[str]:
-    return [agent["kind"], ", ".join(agent["outputSchema"]["properties"])]
+    tags = ", ".join(f"{name}={value}" for name, value in agent.get("tags", {}).items())
+    return [agent["kind"], ", ".join(agent["outputSchema"]["properties"]), output.short(tags)]
 
 
 def _graph_cells(graph: dict[str, Any]) -> list[str]:
@@ -48,7 +49,7 @@ def _playbook_cells(playbook: dict[str, Any]) -> list[str]:
     return [playbook["domain"], playbook["type"], output.short(", ".join(playbook["agents"]))]
 
 
-AGENT = definitions.Kind("agent", _agent_shelf, ["kind", "answers"], _agent_cells)
+AGENT = definitions.Kind("agent", _agent_shelf, ["kind", "answers", "tags"], _agent_cells)
 GRAPH = definitions.Kind("graph", _graph_shelf, ["edges"], _graph_cells)
 PLAYBOOK = definitions.Kind(
     "playbook", _playbook_shelf, ["domain", "type", "agents"], _playbook_cells, parts=(AGENT, GRAPH)

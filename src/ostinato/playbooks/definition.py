@@ -35,6 +35,7 @@ LONGEST_PROMPT = 100_000
 LONGEST_EXPRESSION = 10_000
 LARGEST_SCHEMA = 32 * 1024
 LARGEST_INPUT = 32 * 1024
+LARGEST_PARAMETERS = 4 * 1024
 LONGEST_DEADLINE = 366 * 86_400.0
 
 Kind = Literal["function", "http", "llm"]
@@ -60,6 +61,10 @@ class Llm(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
     api_key: str | None = None
     temperature: float | None = None
     price: Price | None = None
+    evidence: bool = True
+    """Whether to ask for quotations that support the answer."""
+    parameters: dict[str, Any] = {}
+    """Whatever else the endpoint knows, such as `max_tokens`."""
 
 
 class Budget(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -243,6 +248,7 @@ def _check_llm(llm: Llm) -> None:
                 raise errors.InvalidInput(
                     f"llm.price.{name} must be 0 or more, not {price!r}", field=f"llm.price.{name}"
                 )
+    _check_size(llm.parameters, "llm.parameters", LARGEST_PARAMETERS)
 
 
 def _check_schema(schema: dict[str, Any], field: str) -> None:

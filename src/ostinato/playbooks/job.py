@@ -15,13 +15,13 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from ostinato.core import codec, graph
+from ostinato.core import codec, graph, ledger
 from ostinato.core.retry import Retry
 from ostinato.playbooks import statuses
 from ostinato.playbooks.definition import Agent, Graph, Playbook, Stages
 from ostinato.playbooks.plan import Plan, timeout_of
 
-JOB = "playbook:"
+JOB = ledger.PLAYBOOK_JOB
 AGENT = "ostinato.agent."
 STAGE = "ostinato.playbook."
 LOAD, LOAD_GRAPH, PLAN = "$load", "$load-graph", "$plan"

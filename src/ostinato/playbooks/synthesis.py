@@ -63,9 +63,10 @@ def question(agent_id: str, aggregate: Aggregate, raw_data: Any, *, tenant_id: s
     )
 
 
-def result(aggregate: Aggregate, synthesized: Any) -> Result:
-    """The answer, with what it is based on and who has no part in it."""
+def result(aggregate: Aggregate, synthesized: Any, own: Mapping[str, Any] | None = None) -> Result:
+    """The answer, with what it is based on and who has no part in it. `own` is the evidence of who put it together."""
     evidence = {name: answer.evidence for name, answer in aggregate.completed.items() if answer.evidence is not None}
+    evidence |= own or {}
     absent = {name: Absence(name, aggregate.agents[name].error) for name in (*aggregate.failed, *aggregate.skipped)}
     return Result(
         synthesized,

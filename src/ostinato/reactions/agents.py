@@ -55,7 +55,10 @@ class Agents:
         answer = await self._calls.post(
             agent.url or "", body, secret=secret, idempotency_key=ctx.idempotency_key, timeout=ctx.lease.timeout or 10.0
         )
-        return codec.parse(answer.body, "the answer of the agent")
+        try:
+            return codec.parse(answer.body, "the answer of the agent")
+        except errors.InvalidPayload as error:  # often the page of a gateway in between, and gone the next time
+            raise errors.CallFailed(error.message, status=answer.status) from None
 
     async def llm(self, ctx: context.Context, **given: Any) -> Any:
         """Ask a model; what it answers fits the schema of the agent."""
@@ -75,6 +78,8 @@ class Agents:
             system=said.system,
             temperature=said.temperature,
             price=None if said.price is None else cost.Price(said.price.input, said.price.output),
+            evidence=said.evidence,
+            parameters=said.parameters,
         )
         await self._check_budget(ctx, agent)
         meter = cost.Meter()

@@ -10,7 +10,7 @@ import msgspec
 import uuid_utils
 
 from ostinato import definition_files, errors, threads
-from ostinato.agents import schema
+from ostinato.agents import schema, wire
 from ostinato.core import codec, commands, documents, graph
 from ostinato.playbooks import definition, job, plan
 from ostinato.reactions import definitions
@@ -145,8 +145,8 @@ class Playbooks(definitions.Kept[definition.Playbook]):
         for agent, version in wanted.items():
             try:
                 agents[agent], versions[agent] = await self.agents.get(agent, version)
-            except errors.DefinitionNotFound:
-                continue  # the plan names it, and where
+            except errors.DefinitionNotFound:  # the plan names it, and the nearest of all others
+                agents = {found.value.name: found.value for found in await self.agents.everything()} | agents
         return Configuration(playbook, edges, agents, job.Versions(of, versions, edges_version))
 
     async def _playbook_of(self, type: Type, domain_id: str, name: str | None) -> tuple[str, int, definition.Playbook]:
@@ -177,4 +177,6 @@ def _is_for(playbook: definition.Playbook, type: Type, domain_id: str) -> bool:
 def _read_agent(document: Any) -> definition.Agent:
     agent = definition.read_agent(document)
     schema.check(agent.output_schema, "outputSchema")
+    if agent.llm is not None:
+        wire.check_parameters(agent.llm.parameters, "llm.parameters")
     return agent

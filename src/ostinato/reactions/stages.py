@@ -82,7 +82,8 @@ class Stages:
             domain_id=found.playbook.domain,
         )
         answer = await self._callers.ask(ctx, found.agents[synthesizer], msgspec.to_builtins(question))
-        return msgspec.to_builtins(synthesis.result(answers, answer.output))
+        own = {synthesizer: list(answer.evidence)} if answer.evidence else {}
+        return msgspec.to_builtins(synthesis.result(answers, answer.output, own))
 
     async def save(self, ctx: Context, **given: Any) -> dict[str, Any]:
         """Keep the answer, to be found by its words, its meaning and its fields."""

@@ -44,7 +44,7 @@ def test_a_gate_from_its_definition_to_what_it_starts(shell: Shell, names: tuple
     assert re.search(r"^correlation +c-1$", shown, re.M)
     assert re.search(r"^alpha +arrived +\S+ \S+ \(.*\) +success$", shown, re.M)
     assert re.search(r"^beta +failed +.* error$", shown, re.M)
-    assert re.search(r"^gamma +missing +for \d+ ", shown, re.M)
+    assert re.search(r"^gamma +missing +for [\d.]+ ", shown, re.M)
     assert "triggered" not in shown
     shell.run("gates", "arrive", gate, "d1", "beta", "--data", '{"n": 2}')
     answer = shell.json("gates", "arrive", gate, "d1", "gamma", "--data", '{"n": 4}')["answer"]

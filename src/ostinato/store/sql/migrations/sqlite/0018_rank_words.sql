@@ -1,0 +1,1 @@
+-- Differs: words are found and ranked by FTS5, which sorts no words. There is nothing to do.

@@ -37,6 +37,7 @@ SPOKEN: dict[str, Any] = {
         "failed": "bad",
         "deadLetter": "dead",
     },
+    "/v1/pipelines/{name}/process": {"most": 3, "filter": {"held": True}},
     "/v1/pipelines/{name}/bulk": {"action": "restart", "filter": {"held": True}},
     "/v1/items/{itemId}/restart": {"at": "work"},
     "/v1/items/{itemId}/move": {"status": "new"},

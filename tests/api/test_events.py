@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -62,10 +63,13 @@ async def test_the_shapes_of_eventbridge(site: Site) -> None:
     entry = {"Source": "shop", "DetailType": "Sold", "Detail": '{"price": 1}', "Id": "3"}
     assert await posted(client, entry) == ["recorded"]
     assert await posted(client, {"Entries": [entry, entry | {"Id": "4"}]}) == ["duplicate", "recorded"]
-    answer = await send(client, {"source": "shop", "detail-type": "Sold"})
+    assert await posted(client, entry | {"Id": "5", "Time": 1764417600}) == ["recorded"]
+    answer = await send(client, {"source": "shop", "detail-type": "Sold", "id": None, "time": None})
     assert answer.json()["events"][0]["id"]  # without an id it gets one, and is new each time
     found = await recorded(site)
-    assert len(found) == 6
+    assert len(found) == 7
+    assert all(datetime.datetime.fromisoformat(event["time"]).tzinfo for event in found)
+    assert [event["time"] for event in found if event["id"] == "5"] == ["2025-11-29T12:00:00.000Z"]
     assert {event["account"] for event in found} == {"default"}
     assert [event["detail"] for event in found if event["id"] == "3"] == [{"price": 1}]
 
@@ -103,6 +107,10 @@ async def test_cloud_events_in_all_modes_are_the_same_event(site: Site) -> None:
         (SOLD | {"id": "x" * 256}, "events[3].id"),
         (SOLD | {"id": "\x00"}, "events[3].id"),
         (SOLD | {"detail": "text"}, "events[3].detail"),
+        (SOLD | {"time": "yesterday"}, "events[3].time"),
+        (SOLD | {"time": "2025-11-29T12:00:00"}, "events[3].time"),
+        (SOLD | {"time": {"at": "noon"}}, "events[3].time"),
+        (CLOUD | {"time": 1764417600}, "events[3].time"),
         ("an event", "events[3]"),
         (None, "events[3]"),
         ({"Source": "shop", "DetailType": "Sold", "Detail": "{"}, "events[3].Detail"),

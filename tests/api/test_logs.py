@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from ostinato import logs
+from ostinato import logs, outgoing
 from ostinato.engine import observing
 from tests.api import support
 from tests.api.support import Site, ended, submitted
 from tests.api.test_server import serving, start
 from tests.engine.support import job, task
+from tests.outgoing import support as endpoints
 
 
 @pytest.fixture
@@ -27,7 +28,6 @@ def written() -> Iterator[io.StringIO]:
     before = (root.handlers[:], root.level)
     stream = io.StringIO()
     logs.configure("json", "info", stream)
-    logging.getLogger("httpx2").setLevel(logging.WARNING)  # the client of these tests
     yield stream
     root.handlers[:], level = before
     root.setLevel(level)
@@ -60,6 +60,14 @@ async def test_a_task_logs_with_all_it_belongs_to(site: Site, written: io.String
         assert line | about == line
         assert line["timestamp"].endswith("Z")
         assert line["level"] in ("info", "warning")
+
+
+async def test_no_address_that_is_called_is_logged(written: io.StringIO) -> None:
+    """There may be a token in it: errors do not tell it either."""
+    async with endpoints.running() as endpoint:
+        await outgoing.Caller(outgoing.CallOptions(allow=("127.0.0.1",))).post(f"{endpoint.url}&token=t0p", b"{}")
+        assert "token=t0p" in endpoint.requests[0].line
+    assert written.getvalue() == ""
 
 
 async def test_a_request_is_logged_by_its_route_and_key(site: Site, written: io.StringIO) -> None:

@@ -46,7 +46,9 @@ async def test_errors_name_their_fields(site: Site) -> None:
     )
     assert found["field"] == "tasks[0].taskId"
     found = problem(await client.post("/v1/jobs", json=support.ONE | {"tennant": "x"}), 422, "invalid_input")
-    assert "tennant" in found["detail"]
+    assert found["field"] == "tennant"
+    found = problem(await client.post("/v1/jobs", json={"tasks": [{"taskId": "a"}]}), 422, "invalid_input")
+    assert found["field"] == "tasks[0].name"
     found = problem(await client.get("/v1/jobs?limit=0"), 422, "invalid_input")
     assert found["field"] == "limit"
     found = problem(await client.get("/v1/jobs?cursor=bm9uc2Vuc2U"), 422, "invalid_input")

@@ -19,7 +19,7 @@ from websockets.typing import Subprotocol
 from ostinato.api import routing, server
 from ostinato.api.graphql import sockets
 from ostinato.api.http import stream
-from ostinato.api.live import hub, streams
+from ostinato.api.live import changes, hub, streams
 from tests.api import support
 from tests.api.support import Site
 from tests.engine.support import PATIENCE, job, task, until
@@ -314,6 +314,22 @@ async def test_a_status_reaches_those_who_follow_the_job(live: Live) -> None:
         await subscribe(opened, STATUS, id=made.job_id, cursor=first["cursor"])
         assert (await receive(opened))["payload"]["data"]["jobStatus"]["status"] == "validating"
     await until(lambda: _nobody(live), "all to have left")
+
+
+async def test_what_no_event_tells_of_is_heard_of_by_its_own_tenant(live: Live) -> None:
+    key = await live.site.key("jobs:read")
+    other = await live.site.key("jobs:read", tenant="globex")
+    rule = {"name": "sold", "pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "j", "name": "go"}}]}
+    async with live.graphql(key) as opened, live.graphql(other) as elsewhere:
+        for socket in (opened, elsewhere):
+            await subscribe(socket, "subscription { changes }")
+        await asyncio.sleep(2 * changes.LOOK_SECONDS)  # until both have seen how it stands
+        for count, change in enumerate((live.home.rules.define(rule), live.site.key("jobs:read")), 1):
+            await change
+            assert (await receive(opened))["payload"]["data"] == {"changes": count}
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(2 * changes.LOOK_SECONDS):
+                await elsewhere.recv()
 
 
 async def test_events_over_graphql(live: Live) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
@@ -142,9 +143,14 @@ async def on_error(request: Request, error: Exception) -> Response:
 async def on_invalid(request: Request, error: Exception) -> Response:
     """Parameters of the path and the query that are not what they should be."""
     wrong = cast("RequestValidationError", error).errors()
-    found = [{"field": str(item["loc"][-1]), "message": str(item["msg"])} for item in wrong]
+    found = [{"field": _parameter(item["loc"]), "message": str(item["msg"])} for item in wrong]
     sentence = "; ".join(f"{item['field']}: {item['message']}" for item in found)
     return response(errors.InvalidInput(sentence, field=found[0]["field"], errors=found), request.state.request_id)
+
+
+def _parameter(place: Sequence[Any]) -> str:
+    """Its name, and not which of its values."""
+    return next(part for part in reversed(place) if isinstance(part, str))
 
 
 async def on_http(request: Request, error: Exception) -> Response:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_origin
 
@@ -29,7 +30,7 @@ from starlette.websockets import WebSocket
 
 from ostinato import errors
 from ostinato.api import schemas
-from ostinato.core import codec, scopes
+from ostinato.core import codec, documents, scopes
 
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
@@ -46,6 +47,7 @@ PUBLIC_PROBLEMS = (400, 413, 429, 431)
 PROBLEMS = (*PUBLIC_PROBLEMS, 401, 403)
 WITH_BODY = (415, 422)
 _encode = msgspec.json.Encoder().encode
+_NAMED = re.compile(r"Object (?:missing required|contains unknown) field `(.{1,64})`")
 
 
 class Reply(msgspec.Struct, Generic[T]):
@@ -267,8 +269,10 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
         sentence, _, where = str(error).partition(" - at `")
-        field = where.rstrip("`").removeprefix("$").removeprefix(".")
-        raise errors.InvalidInput(f"{field}: {sentence}" if field else sentence, field=field or "body") from None
+        field = where.rstrip("`").removeprefix("$").removeprefix(".").partition("[...]")[0]
+        named = _NAMED.fullmatch(sentence)
+        at = documents.join(field, named[1]) if named else field or "body"
+        raise errors.InvalidInput(f"{field}: {sentence}" if field else sentence, field=at) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise errors.MalformedBody(f"the body is not valid JSON: {error}") from None
 

@@ -51,7 +51,7 @@ from ostinato.api.http import (
     work,
 )
 from ostinato.api.http import metrics as metrics_routes
-from ostinato.api.live import hub
+from ostinato.api.live import changes, hub
 
 ROUTES = (
     health.routes,
@@ -99,6 +99,7 @@ class Server:
         self._observers.add(self.metrics)
         self.table = routing.Table()
         self.hub = hub.Hub(home.engine)
+        self.changes = changes.Changes(home.engine.store)
         self.resources = contextlib.AsyncExitStack()
         self.app = self._build(routes)
         buckets = self.app.state.buckets = limits.Buckets(options.requests_per_second)
@@ -113,6 +114,7 @@ class Server:
         made.state.tenants = self.tenants
         made.state.desk = self.desk
         made.state.hub = self.hub
+        made.state.changes = self.changes
         made.state.metrics = self.metrics
         for group in routes:
             self.table.install(made, group, public=PUBLIC_ROUTES)

@@ -20,9 +20,10 @@ _silent = logging.Logger("ostinato.graphql", logging.CRITICAL + 1)
 
 async def _context(connection: Any, _: Any = None) -> resolvers.Call:
     found: HTTPConnection = connection
+    here = found.app.state
     home = calls.tenants_of(found).home
     return resolvers.Call(
-        calls.principal_of(found), await calls.client_of(found), found.app.state.hub, home.engine.store
+        calls.principal_of(found), await calls.client_of(found), here.hub, here.changes, home.engine.store
     )
 
 

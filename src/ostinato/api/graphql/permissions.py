@@ -87,5 +87,6 @@ NEEDED: Final[dict[str, dict[str, str]]] = {
     "Subscription": {
         "jobStatus": scopes.JOBS_READ,
         "events": scopes.JOBS_READ,
+        "changes": scopes.JOBS_READ,
     },
 }

@@ -13,7 +13,7 @@ from ariadne import ObjectType, ScalarType, SubscriptionType
 from ostinato import app, errors, results, views
 from ostinato.api import access, calls, models
 from ostinato.api.http import dead_letters, fleet, jobs, tasks
-from ostinato.api.live import hub, messages
+from ostinato.api.live import changes, hub, messages
 from ostinato.core import commands, executions, filters, graph, why
 from ostinato.store import keys
 
@@ -35,6 +35,7 @@ class Call(NamedTuple):
     principal: access.Principal
     client: app.Ostinato
     hub: hub.Hub
+    changes: changes.Changes
     keys: keys.Keys
     """Of all tenants: what is read for one of them is read behind a wall, where there are no keys."""
 
@@ -452,8 +453,18 @@ def show_event(event: messages.StreamEvent, info: Any, **_: Any) -> messages.Str
     return event
 
 
+async def follow_changes(_: Any, info: Any) -> AsyncGenerator[int]:
+    call: Call = info.context
+    return call.changes.follow(call.principal.tenant)
+
+
+@subscription.field("changes")
+def show_change(count: int, info: Any) -> int:
+    return count
+
+
 # Coroutines that come back with a stream: the language allows them, the types of the library do not yet.
-for _name, _source in (("jobStatus", follow_status), ("events", follow_events)):
+for _name, _source in (("jobStatus", follow_status), ("events", follow_events), ("changes", follow_changes)):
     subscription.set_source(_name, cast("Any", _source))  # pyright: ignore[reportUnknownMemberType]
 
 ALL = (query, mutation, subscription, job, task, why_, execution, moment)

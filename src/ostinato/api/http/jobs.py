@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import Depends, Header, Path, Query
+from pydantic import AwareDatetime, BeforeValidator
 
 from ostinato import errors
 from ostinato.api import calls, models, routing
@@ -15,9 +15,21 @@ from ostinato.core import commands, filters, graph, scopes
 
 routes = routing.Routes()
 
+
+def _written_out(given: Any) -> Any:
+    """A number would be taken for the seconds since 1970, and 2026 is meant as a year."""
+    if isinstance(given, str) and not {"-", ":"} & set(given[1:]):
+        raise ValueError("write it like 2026-01-31T12:00:00Z")
+    return given
+
+
 State = Literal["running", "completed", "failed", "cancelled", "timed_out"]
 Name = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
-Moment = Annotated[datetime.datetime | None, Query(description="With a time zone, as in 2026-01-31T12:00:00Z.")]
+Moment = Annotated[
+    AwareDatetime | None,
+    BeforeValidator(_written_out),
+    Query(description="With a time zone, as in 2026-01-31T12:00:00Z."),
+]
 Reference = Annotated[str | None, Query(pattern=models.ID_PATTERN)]
 TaskReference = Annotated[str | None, Query(alias="taskId", pattern=models.TASK_ID_PATTERN)]
 Tag = Annotated[str | None, Query(max_length=400, pattern=r"^[^\x00=]", description="`key` or `key=value`.")]

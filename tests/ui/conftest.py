@@ -17,6 +17,12 @@ from tests.ui import support
 expect.set_options(timeout=30_000)  # machines on which tests run are busy
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Last of all: Playwright keeps an event loop running, and no other can run in the process from then on."""
+    items.sort(key=lambda item: "tests/ui/" in item.nodeid)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = chromium.find()

@@ -32,7 +32,7 @@ class Site:
     """`with Site(url) as site:` serves on `site.address`; `site.run(coroutine)` runs in its loop."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self.url = url
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._stop = asyncio.Event()
@@ -223,6 +223,7 @@ def define_playbook(site: Site) -> None:
             | {"dependencyParents": ["place"]}
         )
     )
+    site.run(books.define_graph({"name": "streets", "edges": [{"from": "place", "to": "street"}]}))
     save = {"text": "{% raw_data.text %}"}
     for version in ("first", "second"):
         site.run(

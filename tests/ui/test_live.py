@@ -29,6 +29,22 @@ def test_a_stream_that_the_server_ends_begins_anew(site: Site, page: Page) -> No
         expect(page.get_by_role("link", name=later)).to_be_visible(timeout=15_000)  # sooner than it asks by itself
 
 
+def test_what_no_event_tells_of_is_shown_as_it_changes(site: Site, page: Page) -> None:
+    """Definitions, for one: somebody defines a rule elsewhere, turns it off, and takes it away."""
+    rule = {"name": "told-of", "pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "j", "name": "go"}}]}
+    page.goto(f"{site.address}/ui/rules")
+    expect(page.get_by_role("heading", name="Rules")).to_be_visible()
+    expect(page.locator("[data-connection=live]")).to_be_visible()
+    row = page.get_by_role("row").filter(has_text="told-of")
+    soon = 8_000  # sooner than it asks by itself
+    site.run(site.app.rules.define(rule))
+    expect(row).to_contain_text("enabled", timeout=soon)
+    site.run(site.app.rules.define(rule | {"enabled": False}))
+    expect(row).to_contain_text("disabled", timeout=soon)
+    site.run(site.app.rules.remove("told-of"))
+    expect(row).to_have_count(0, timeout=soon)
+
+
 def test_what_is_not_json_is_not_sent(site: Site, page: Page) -> None:
     job_id = site.submit(task("ask", "approve", input={"order": "A20"}))
     page.goto(f"{site.address}/ui/jobs/{job_id}?task=ask")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 
 from playwright.sync_api import Page, expect
 
 from tests.engine.support import task
+from tests.ui import support
 from tests.ui.support import Site
 
 
@@ -54,6 +56,22 @@ def test_a_job_as_it_was_and_what_happened(site: Site, page: Page) -> None:
     expect(page.get_by_role("img", name=re.compile("Attempt 1: completed"))).to_have_count(2)
     page.get_by_role("tab", name="Tasks").click()
     expect(page.get_by_role("group", name="Tasks").get_by_role("button")).to_have_count(2)
+
+
+def test_what_ran_at_a_moment_had_run_until_then(site: Site, page: Page) -> None:
+    job_id = site.submit(task("a"), task("b", "echo", "a"))
+    site.ended(job_id)
+    page.clock.install(time=datetime.datetime.now() + datetime.timedelta(hours=3))
+    page.goto(f"{site.address}/ui/jobs/{job_id}?at=3")
+    node = page.get_by_label("Graph of the job").get_by_title("a: processing")
+    expect(node).to_contain_text("processing · 0 ms")
+    expect(page.get_by_label("What to look at")).to_have_count(0)
+    page.get_by_role("tab", name="Tasks").click()
+    expect(page.get_by_role("group", name="Tasks").get_by_role("button").first).to_contain_text("0 ms")
+    slider = page.get_by_role("slider", name="Show the job as of this event")
+    slider.press("End")
+    expect(page.get_by_role("group", name="Tasks").get_by_role("button").last).to_contain_text("completed")
+    expect(page).not_to_have_url(re.compile("at="))
 
 
 def test_a_failed_job_is_compared_cured_and_resumed(site: Site, page: Page) -> None:
@@ -176,6 +194,21 @@ def test_a_gate_names_those_who_are_missing(site: Site, page: Page) -> None:
     expect(status.get_by_text("open", exact=True)).to_be_visible()
 
 
+def test_a_gate_leads_to_what_it_has_triggered(site: Site, page: Page) -> None:
+    booked = {"job": {"name": "day-end", "tasks": [{"taskId": "book", "name": "echo"}]}}
+    site.run(site.app.gates.define({"name": "day", "members": ["north", "south"], "trigger": [booked]}))
+    site.run(site.app.gate("day").arrive("friday", "north"))
+    page.goto(f"{site.address}/ui/gates/day?key=friday")
+    status = page.get_by_label("Key friday")
+    expect(status).to_contain_text(re.compile("1 of 2 have reported, the first .*What it will trigger.*blocked"))
+    status.get_by_role("button", name="Report…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Report", exact=True).click()
+    expect(status).to_contain_text(re.compile("2 of 2 have reported; open .* by south"))
+    expect(status.get_by_text("What it has triggered")).to_be_visible()
+    status.get_by_role("row").filter(has_text="the job").get_by_role("link").last.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("day-end")
+
+
 def test_a_rule_is_turned_off(site: Site, page: Page) -> None:
     rule = {"name": "sold", "pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "j", "name": "go"}}]}
     site.run(site.app.rules.define(rule))
@@ -214,3 +247,39 @@ def test_people_approve_and_reject(site: Site, page: Page) -> None:
     detail.get_by_role("button", name="reject", exact=True).click()
     expect(detail).to_contain_text("local: reject")
     assert site.ended(jobs["Nothing new"]) == "failed"
+
+
+def test_the_dashboard_says_what_is_stuck_and_why(site: Site, page: Page) -> None:
+    """An hour from now: a job that waits, though one of its tasks, which nobody needs, has failed."""
+    site.cured = False
+    stuck = site.submit(
+        task("decorate", "fragile", input={"order": "A30"}, optional=True),
+        task("ask", "approve", "decorate", input={"order": "A30"}, onDependencyFailure="run"),
+        name="stuck",
+        jobId=f"stuck-{site.url[:6]}",
+    )
+    later = site.submit(task("sign", "sign", approval={"title": "Sign it?"}), name="letter")
+    site.run(waits(site, stuck, "ask"))
+    site.run(waits(site, later, "sign"))
+    page.clock.install(time=datetime.datetime.now() + datetime.timedelta(hours=2))
+    page.goto(f"{site.address}/ui/")
+    expect(page.get_by_role("link", name=re.compile("waiting$")).filter(has_text="Approvals")).to_be_visible()
+    for title in ("Running", "Ready", "To be retried", "Waiting for people", "Dead letters", "Workers alive"):
+        expect(page.get_by_text(title, exact=True).first).to_be_visible()
+    workers = page.get_by_role("main").get_by_role("link").filter(has_text="Workers alive")
+    expect(workers).to_contain_text("1of 1 known")  # and not the server's own, which runs nobody's functions
+    overdue = page.get_by_role("link", name=re.compile("for more than an hour"))
+    overdue.click()
+    row = page.get_by_role("row").filter(has_text=stuck)
+    expect(row).to_contain_text("running")
+    row.get_by_role("link", name=stuck).click()
+    expect(page.get_by_label("What to look at")).to_contain_text("It awaits the signal 'approval'")
+
+
+async def waits(site: Site, job_id: str, task_id: str) -> None:
+    job = await site.app.job(job_id)
+
+    async def look() -> bool:
+        return (await job.task(task_id)).task.state == "waiting"
+
+    await support.until(look)

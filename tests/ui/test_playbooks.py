@@ -52,3 +52,35 @@ def test_versions_are_compared_edited_and_gone_back_to(site: Site, page: Page) -
     page.get_by_role("button", name=re.compile("Go back to version")).click()
     page.get_by_role("button", name="Go back", exact=True).click()
     expect(difference.locator(".diff-added")).to_contain_text("The second of them")
+
+
+def test_a_graph_is_drawn_while_it_is_written(site: Site, page: Page) -> None:
+    support.define_playbook(site)
+    page.goto(f"{site.address}/ui/definitions/graph/streets")
+    expect(page.get_by_label("Agents of the graph").locator(".react-flow__edge")).to_have_count(1)
+    page.get_by_role("button", name="Edit…").click()
+    dialog = page.get_by_role("dialog")
+    drawn = dialog.get_by_role("region", name="As a graph")
+    expect(drawn).to_contain_text(re.compile("Level 1.*place.*Level 2.*street", re.DOTALL))
+    field = dialog.get_by_label("Definition", exact=True)
+    field.fill('{"name": "streets", "edges": [{"from": "place", "to": "street"}, {"from": "street", "to": "place"}]}')
+    expect(drawn.get_by_role("alert")).to_contain_text("Some agents wait for each other")
+    edges = '{"from": "place", "to": "street"}, {"from": "street", "to": "risk"}'
+    field.fill(f'{{"name": "streets", "edges": [{edges}]')
+    expect(dialog.get_by_text("This is not JSON")).to_be_visible()
+    field.fill(f'{{"name": "streets", "edges": [{edges}]}}')
+    expect(drawn.get_by_title("risk: unknown")).to_be_visible()
+    expect(drawn).to_contain_text(re.compile("Level 3.*risk", re.DOTALL))
+    dialog.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_label("Agents of the graph").locator(".react-flow__edge")).to_have_count(2)
+
+
+def test_a_question_is_asked_and_its_answer_watched(site: Site, page: Page) -> None:
+    support.define_playbook(site)
+    asked = {"name": "questions", "domain": "incidents", "type": "query", "agents": ["place"]}
+    site.run(site.app.playbooks.define(asked))
+    page.goto(f"{site.address}/ui/playbooks/questions")
+    trial = page.get_by_label("Try it")
+    trial.get_by_label("Data", exact=True).fill('{"text": "What burns in Mill Row"}')
+    trial.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_role("log").locator("pre")).to_contain_text("Mill Row")

@@ -7,7 +7,7 @@ import re
 import time
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from ostinato.api.http import pages
 from tests.engine.support import task
@@ -49,6 +49,7 @@ PAGES = {
     "playbooks": ("/ui/playbooks", "Agents 2"),
     "playbook": ("/ui/playbooks/reports", "The chain that may take longest"),
     "agent": ("/ui/definitions/agent/place", "find-place"),
+    "graph": ("/ui/definitions/graph/streets", "Critical path"),
     "results": ("/ui/results", "Thick smoke"),
     "workers": ("/ui/workers", "Lease until"),
     "keys": ("/ui/keys", "There are no keys"),
@@ -106,6 +107,25 @@ def test_the_first_load_is_small_and_the_rest_comes_later() -> None:
     for lazy in LAZY:
         assert any(name.startswith(lazy) for name in built), lazy
         assert not any(name.startswith(lazy) for name in names), lazy
+
+
+def test_a_page_without_charts_loads_none_and_little_else(site: Site, browser: Browser) -> None:
+    """By what a browser that has nothing yet really loads, the part of the page itself included."""
+    with browser.new_context() as fresh:
+        page = fresh.new_page()
+        loaded: dict[str, int] = {}
+
+        def note(request: Request) -> None:
+            if "/ui/assets/" in request.url:
+                loaded[request.url.rpartition("/")[2]] = request.sizes()["responseBodySize"]
+
+        page.on("requestfinished", note)
+        page.goto(f"{site.address}/ui/executions")
+        expect(page.get_by_role("link", name="order-17")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+    print(f"first load: {sum(loaded.values()):,} bytes")
+    assert 100_000 < sum(loaded.values()) < FIRST_LOAD
+    assert [name for name in loaded if name.startswith((*LAZY, "BarChart"))] == []
 
 
 def test_two_thousand_tasks_can_be_used(site: Site, page: Page) -> None:

@@ -11,7 +11,7 @@ import {
   readNameSearch,
   readPipelineSearch,
   readResultSearch,
-  readTabSearch,
+  readShelfSearch,
 } from './model/search';
 
 const root = createRootRoute({
@@ -96,7 +96,7 @@ const routes = [
   createRoute({
     getParentRoute: () => root,
     path: '/playbooks',
-    validateSearch: readTabSearch,
+    validateSearch: readShelfSearch,
     component: lazyRouteComponent(() => import('./routes/playbooks'), 'Playbooks'),
   }),
   createRoute({

@@ -30,6 +30,12 @@ const EVENTS = graphql(`
   }
 `);
 
+const CHANGES = graphql(`
+  subscription Changes {
+    changes
+  }
+`);
+
 export type LiveEvent = ResultOf<typeof EVENTS>['events'];
 export type EventFilter = NonNullable<VariablesOf<typeof EVENTS>['filter']>;
 
@@ -45,11 +51,16 @@ export const JOB_EVENTS = [
 const SHORTEST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** Calls back for each event from now on. A stream that the server has ended, because we were too slow, say, begins anew. */
-export function useEvents(filter: EventFilter, onEvent: (event: LiveEvent) => void, pause = false): void {
+/** Calls back for all that a subscription brings. A stream that the server has ended, because we were too slow, say, begins anew. */
+function useStream<Data, Variables extends AnyVariables>(
+  document: TypedDocumentNode<Data, Variables>,
+  variables: Variables,
+  onData: (data: Data) => void,
+  pause = false,
+): void {
   const client = useClient();
-  const handle = useEffectEvent(onEvent);
-  const wanted = JSON.stringify(filter);
+  const handle = useEffectEvent(onData);
+  const wanted = JSON.stringify(variables);
   const [turn, setTurn] = useState(0);
   const failures = useRef(0);
   useEffect(() => {
@@ -64,15 +75,14 @@ export function useEvents(filter: EventFilter, onEvent: (event: LiveEvent) => vo
       );
       failures.current += 1;
     };
-    const variables = { filter: JSON.parse(wanted) as EventFilter };
     const { unsubscribe } = pipe(
-      client.subscription(EVENTS, variables),
+      client.subscription(document, JSON.parse(wanted) as Variables),
       onEnd(begin),
       subscribe((result) => {
         if (result.error) begin();
         if (!result.data) return;
         failures.current = 0;
-        handle(result.data.events);
+        handle(result.data);
       }),
     );
     connection.settle();
@@ -81,7 +91,17 @@ export function useEvents(filter: EventFilter, onEvent: (event: LiveEvent) => vo
       clearTimeout(timer);
       unsubscribe();
     };
-  }, [client, wanted, pause, turn]);
+  }, [client, document, wanted, pause, turn]);
+}
+
+/** Calls back for each event from now on. */
+export function useEvents(filter: EventFilter, onEvent: (event: LiveEvent) => void, pause = false): void {
+  useStream(EVENTS, { filter }, ({ events }) => onEvent(events), pause);
+}
+
+/** What no event tells of, such as a definition that somebody has changed: then all that is shown is asked again. */
+export function useChanges(): void {
+  useStream(CHANGES, {}, beat);
 }
 
 /**
@@ -114,13 +134,25 @@ export interface Asked<Data> {
   readonly again: () => void;
 }
 
+/** The first of them; to try it again is to try again all that have failed with it, which would only be seen after it. */
+export function together<Data>(
+  first: Asked<Data>,
+  ...others: readonly { readonly error?: unknown; readonly again: () => void }[]
+): Asked<Data> {
+  const again = () => [first, ...others].filter((asked) => asked.error).forEach((asked) => asked.again());
+  return { ...first, again };
+}
+
 const PULSE_MS = 20_000;
 const pulse = { count: 0, listeners: new Set<() => void>() };
 setInterval(() => {
-  if (document.hidden) return;
+  if (!document.hidden) beat();
+}, PULSE_MS);
+
+function beat(): void {
   pulse.count += 1;
   for (const listener of pulse.listeners) listener();
-}, PULSE_MS);
+}
 
 function watchPulse(listener: () => void): () => void {
   pulse.listeners.add(listener);

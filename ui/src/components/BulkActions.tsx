@@ -5,6 +5,7 @@ import { useRef, useState } from 'react';
 import type { CombinedError } from 'urql';
 import { describe } from '../model/errors';
 import { hasEnded, label } from '../model/states';
+import { counted } from '../model/words';
 import { REDRIVE } from '../services/deadLetters';
 import { CANCEL, JOB_STATE, RESUME } from '../services/jobs';
 import { tell, useAct, useLook } from './actions';
@@ -22,7 +23,7 @@ interface Bulk {
   readonly run: (doing: Doing, jobId: string) => Promise<string>;
 }
 
-const count = (tasks: number) => `${tasks} ${tasks === 1 ? 'task' : 'tasks'}`;
+const count = (tasks: number) => counted(tasks, 'task');
 
 const ACTIONS: readonly Bulk[] = [
   {

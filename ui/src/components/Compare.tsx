@@ -8,6 +8,7 @@ import { show } from '../model/payload';
 import { stamp, type TaskRow } from '../model/run';
 import { label } from '../model/states';
 import { absolute, duration } from '../model/time';
+import { counted } from '../model/words';
 import { PAYLOADS, SAME_NAME, type Job } from '../services/jobs';
 import { readTasks } from '../services/run';
 import { Answer, Loading, Nothing, Trouble } from './Answer';
@@ -60,7 +61,9 @@ export function Compare({
         />
       </Group>
       {other === undefined ? (
-        <Nothing title="Choose another run">Tasks that differ in state, attempts or time are listed.</Nothing>
+        <Nothing title="Choose another run">
+          Tasks that differ in state, attempts or time are listed, each with what went in and came out.
+        </Nothing>
       ) : found.error ? (
         <Trouble error={found.error} />
       ) : found.tasks === undefined ? (
@@ -112,12 +115,14 @@ function Differences({
   jobIds: readonly [string, string];
 }) {
   const [opened, setOpened] = useState<string | null>(null);
-  const shown = everything ? all : all.filter(differs);
-  if (shown.length === 0) return <Nothing title="The runs went the same way" />;
+  const found = all.filter(differs);
+  const shown = everything || found.length === 0 ? all : found;
   return (
     <>
       <Text fz="sm" mb="xs">
-        {all.filter(differs).length} of {all.length} tasks differ
+        {found.length === 0
+          ? 'The runs went the same way: no task differs in state, attempts or time. What went in and came out is behind “Data”.'
+          : `${found.length} of ${counted(all.length, 'task')} ${found.length === 1 ? 'differs' : 'differ'}`}
       </Text>
       <Sheet>
         <Table.Thead>

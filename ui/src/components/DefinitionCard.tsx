@@ -1,11 +1,12 @@
 /** A definition as it is kept, its versions, what changed between them, and the way back. */
-import { Button, Group, Modal, Paper, Select, Stack, Text, Title } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { Button, Grid, Group, Modal, Paper, Select, Stack, Text, Title } from '@mantine/core';
+import { useDebouncedValue, useDisclosure } from '@mantine/hooks';
 import { useState } from 'react';
 import { useAsk } from '../api/live';
 import { KINDS, type Definition, type Kind, type Version } from '../services/definitions';
 import { may } from '../services/viewer';
 import { Action, JsonInput, parsed, useAct } from './actions';
+import { AgentGraph, hasGraph } from './AgentGraph';
 import { Answer, Nothing } from './Answer';
 import { Moment } from './bits';
 import { useViewer } from './Doorway';
@@ -78,6 +79,7 @@ function Edit({ kind, found, onSaved }: { kind: Kind; found: Definition; onSaved
       label="Edit…"
       title={`Another version of ${found.name}`}
       confirm="Save"
+      wide
       onOpen={() => {
         setText(JSON.stringify(found.definition, null, 2));
         setOpened(found.version);
@@ -93,14 +95,46 @@ function Edit({ kind, found, onSaved }: { kind: Kind; found: Definition; onSaved
         return `${defined.name} is at version ${defined.version}`;
       }}
     >
-      <JsonInput
-        label="Definition"
-        about="It is checked before it is saved, and only saved if nobody else was quicker."
-        value={text}
-        onChange={setText}
-      />
+      <Grid>
+        <Grid.Col span={hasGraph(kind) ? { base: 12, md: 6 } : 12}>
+          <JsonInput
+            label="Definition"
+            about="It is checked before it is saved, and only saved if nobody else was quicker."
+            value={text}
+            onChange={setText}
+            most={28}
+          />
+        </Grid.Col>
+        {hasGraph(kind) && (
+          <Grid.Col span={{ base: 12, md: 6 }}>
+            <Picture kind={kind} text={text} />
+          </Grid.Col>
+        )}
+      </Grid>
     </Action>
   );
+}
+
+const PAUSE_MS = 300;
+
+/** What has been written so far, as a graph; the last that could be read, while somebody is in the middle of a word. */
+function Picture({ kind, text }: { kind: 'playbook' | 'graph'; text: string }) {
+  const [written] = useDebouncedValue(text, PAUSE_MS);
+  const [drawn, setDrawn] = useState(text);
+  if (drawn !== written && readable(written)) setDrawn(written);
+  const { value } = parsed(drawn);
+  return (
+    <section aria-label="As a graph">
+      {readable(drawn) && (
+        <AgentGraph kind={kind} definition={value} label="Graph of what is written" height={280} withLevels />
+      )}
+    </section>
+  );
+}
+
+function readable(text: string): boolean {
+  const { value } = parsed(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function Versions({ kind, found, onBack }: { kind: Kind; found: Definition; onBack: () => void }) {

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react';
 import type { RunEvent } from '../model/run';
 import { brief } from '../model/payload';
 import { absolute } from '../model/time';
+import { counted } from '../model/words';
 import { Moment } from './bits';
 import { Payload } from './Payload';
 import { Rows } from './Rows';
@@ -28,7 +29,8 @@ export function EventList({ events, complete }: { events: readonly RunEvent[]; c
           onChange={(change) => setWanted(change.currentTarget.value)}
         />
         <Text fz="sm" c="dimmed" role="status">
-          {shown.length.toLocaleString()} events{complete ? '' : ', reading on…'}
+          {counted(shown.length, 'event')}
+          {complete ? '' : ', reading on…'}
         </Text>
       </div>
       <div style={{ flex: 1, minHeight: 0 }}>

@@ -1,5 +1,5 @@
 import { Button, Group, MultiSelect, Select, TextInput } from '@mantine/core';
-import { refined, type ExecutionSearch } from '../model/search';
+import { pruned, refined, type ExecutionSearch } from '../model/search';
 import { label, stateOf, STATUSES, type Status } from '../model/states';
 import { fromLocal, toLocal } from '../model/time';
 import { Draft } from './Draft';
@@ -81,7 +81,11 @@ export function ExecutionFilters({
           onChange={(order) => take({ order: order === 'oldest' ? 'oldest' : undefined })}
           allowDeselect={false}
         />
-        <Button variant="subtle" onClick={() => onChange({})} disabled={Object.keys(search).length === 0}>
+        <Button
+          variant="subtle"
+          onClick={() => onChange({})}
+          disabled={Object.keys(pruned(search)).length === 0}
+        >
           Clear
         </Button>
       </Group>

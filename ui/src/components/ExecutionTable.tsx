@@ -104,7 +104,7 @@ export function Tags({ tags, onTag }: { tags: Record<string, string>; onTag?: (t
       {Object.entries(tags).map(([key, value]) => {
         const tag = `${key}=${value}`;
         return onTag ? (
-          <Anchor key={key} component="button" type="button" fz="xs" onClick={() => onTag(tag)}>
+          <Anchor key={key} component="button" type="button" fz="xs" ta="left" onClick={() => onTag(tag)}>
             {tag}
           </Anchor>
         ) : (

@@ -5,6 +5,7 @@ import { lazy, Suspense } from 'react';
 import { percent } from '../model/dashboard';
 import { doneInDay, occupied } from '../model/pipeline';
 import { duration } from '../model/time';
+import { counted } from '../model/words';
 import type { Health } from '../services/pipelines';
 import { Loading } from './Answer';
 import { Moment } from './bits';
@@ -46,7 +47,7 @@ export function HealthPanel({ health, tones }: { health: Health; tones: Readonly
             <Paper>
               <Title order={2}>Over by hour</Title>
               <Text fz="xs" c="dimmed" mb="xs">
-                {doneInDay(health.throughput).toLocaleString()} items in 24 hours
+                {counted(doneInDay(health.throughput), 'item')} in 24 hours
               </Text>
               <HourlyChart hours={health.throughput} />
             </Paper>

@@ -16,7 +16,8 @@ export default function HourChart({ data }: { data: readonly Bucket[] }) {
       tickLine="none"
       gridAxis="x"
       barProps={{ isAnimationActive: false }}
-      yAxisProps={{ allowDecimals: false, width: 36 }}
+      yAxisProps={{ allowDecimals: false, width: 36, interval: 0 }}
+      barChartProps={{ margin: { top: 8 } }}
     />
   );
 }

@@ -57,7 +57,8 @@ export function Hours({ hours }: { hours: Health['throughput'] }) {
         tickLine="none"
         gridAxis="x"
         barProps={PLAIN}
-        yAxisProps={{ allowDecimals: false, width: 36 }}
+        yAxisProps={{ allowDecimals: false, width: 36, interval: 0 }}
+        barChartProps={{ margin: { top: 8 } }}
       />
     </div>
   );

@@ -2,6 +2,7 @@ import { Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { command, jobPath } from '../model/commands';
 import { jobActions } from '../model/states';
+import { counted } from '../model/words';
 import { CANCEL, RESUME, type Job, type ResumePlan } from '../services/jobs';
 import { may } from '../services/viewer';
 import { Action, complain, CopyAs, useAct } from './actions';
@@ -35,7 +36,7 @@ export function JobActions({ job, again }: { job: Job; again: () => void }) {
           act={async () => {
             const { rerun } = (await act(RESUME, { jobId, dryRun: false })).resume;
             again();
-            return `The job goes on: ${rerun.length} ${rerun.length === 1 ? 'task runs' : 'tasks run'} again`;
+            return `The job goes on: ${counted(rerun.length, 'task runs', 'tasks run')} again`;
           }}
         >
           {plan === null ? <Loading lines={3} /> : <Plan plan={plan} />}

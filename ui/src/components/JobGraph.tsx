@@ -98,7 +98,7 @@ function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job
       nodeTypes={NODE_TYPES}
       colorMode={scheme}
       fitView={!large}
-      fitViewOptions={{ maxZoom: 1, padding: 0.08 }}
+      fitViewOptions={FIT}
       onInit={large ? showAll : undefined}
       minZoom={0.02}
       maxZoom={2}
@@ -121,7 +121,7 @@ function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job
     >
       {afar && <Overview run={run} tasks={tasks} places={places} chosen={chosen} path={path} />}
       <Background variant={BackgroundVariant.Dots} gap={18} size={1} />
-      <Controls showInteractive={false} onFitView={large ? showAll : undefined} />
+      <Controls showInteractive={false} fitViewOptions={FIT} onFitView={large ? showAll : undefined} />
       {tasks.length > FEW && !large && (
         <MiniMap pannable zoomable nodeColor={(node) => `var(--state-${stateIn(tasks, node.id)})`} />
       )}
@@ -134,6 +134,11 @@ function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job
   );
 }
 
+/** Beside what lies on it: the switch above, the buttons at the left. */
+const FIT = {
+  maxZoom: 1,
+  padding: { top: '52px', left: '52px', right: '16px', bottom: '20px' },
+} as const;
 const NO_NODES: Node[] = [];
 const NO_EDGES: Edge[] = [];
 
@@ -246,7 +251,7 @@ const TaskNode = memo(({ id, selected }: NodeProps) => {
               <>
                 {' · '}
                 {state === 'processing' || task.finishedAt ? (
-                  <Elapsed from={task.startedAt} to={task.finishedAt} />
+                  <Elapsed from={task.startedAt} to={task.finishedAt ?? run.asOf} />
                 ) : (
                   task.name
                 )}

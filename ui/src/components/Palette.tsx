@@ -1,5 +1,6 @@
 /** Ctrl K: go to a page, or to a job or an item by its id. */
-import { Spotlight, type SpotlightActionData } from '@mantine/spotlight';
+import { useHotkeys } from '@mantine/hooks';
+import { Spotlight, spotlight, type SpotlightActionData } from '@mantine/spotlight';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { may } from '../services/viewer';
@@ -15,6 +16,7 @@ export function Palette() {
   const viewer = useViewer();
   const [query, setQuery] = useState('');
   const text = query.trim();
+  useHotkeys([['/', spotlight.open]]); // not where one writes, where it is only a letter
   const pages: SpotlightActionData[] = PAGES.filter(
     (page) => may(viewer, page.scope) && page.name.toLowerCase().includes(text.toLowerCase()),
   ).map((page) => ({
@@ -65,7 +67,8 @@ export function Palette() {
       filter={(_, actions) => actions}
       query={query}
       onQueryChange={setQuery}
-      shortcut={['mod + K', '/']}
+      shortcut="mod + K"
+      tagsToIgnore={[]}
       nothingFound="Nothing is called that"
       searchProps={{
         placeholder: 'A page, or the id of a job or an item',

@@ -5,6 +5,7 @@ import { useAsk } from '../api/live';
 import { ENTER, ITEMS, PROCESS } from '../services/pipelines';
 import { Action, JsonInput, parsed, useAct } from './actions';
 import { PlayIcon } from './icons';
+import { counted } from '../model/words';
 
 const MOST = 100;
 const EXAMPLE = '{}';
@@ -34,7 +35,7 @@ function ProcessQueue({ pipeline, again }: { pipeline: string; again: () => void
       act={async () => {
         const begun = (await act(PROCESS, { pipeline, most })).processItems.length;
         again();
-        return begun === 1 ? 'One item has begun' : `${begun} items have begun`;
+        return `${counted(begun, 'item has', 'items have')} begun`;
       }}
     >
       <Text fz="sm">

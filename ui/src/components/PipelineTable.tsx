@@ -1,7 +1,7 @@
 /** Pipelines at a glance: what is on its way, what waits for people, what needs a look. */
 import { Group, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import type { CSSProperties, ReactNode } from 'react';
 import { useAsk } from '../api/live';
 import { doneInDay, occupied } from '../model/pipeline';
 import { HEALTH, type Health, type PipelineLine } from '../services/pipelines';
@@ -147,15 +147,17 @@ function StatusCounts({ name, health }: { name: string; health: Health }) {
       </Text>
     );
   }
+  const most = Math.max(...counted.map((status) => status.items));
   return (
     <Group gap="4px 12px">
       {counted.map((status) => (
         <Link
           key={status.code}
-          className="link quiet-link"
+          className="link quiet-link share"
           to="/pipelines/$name"
           params={{ name }}
           search={{ status: status.name }}
+          style={{ '--share': `${(100 * status.items) / most}%` } as CSSProperties}
         >
           {status.name} <b>{status.items.toLocaleString()}</b>
         </Link>

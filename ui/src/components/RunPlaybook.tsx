@@ -10,7 +10,7 @@ import { INGEST, OUTPUT, QUERY, STATUSES, type JobStatus, type Playbook } from '
 import { complain, JsonInput, parsed, useAct } from './actions';
 import { Payload } from './Payload';
 
-const EXAMPLE = '{\n  "text": ""\n}';
+const EXAMPLES = { data: '{\n  "text": ""\n}', question: '{\n  "question": ""\n}' };
 const ANSWER = '$synthesize';
 
 export function RunPlaybook({
@@ -21,10 +21,10 @@ export function RunPlaybook({
   onRun: () => void;
 }) {
   const act = useAct();
-  const [text, setText] = useState(EXAMPLE);
+  const ingests = playbook.type === 'ingestion';
+  const [text, setText] = useState(ingests ? EXAMPLES.data : EXAMPLES.question);
   const [jobId, setJobId] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
-  const ingests = playbook.type === 'ingestion';
   async function send() {
     setBusy(true);
     try {

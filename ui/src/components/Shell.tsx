@@ -17,16 +17,14 @@ import { useDisclosure } from '@mantine/hooks';
 import { spotlight } from '@mantine/spotlight';
 import { Link, Outlet } from '@tanstack/react-router';
 import { useConnection } from '../api/connection';
-import { JOB_EVENTS, useAsk, useTick } from '../api/live';
+import { useAsk, useChanges, useTick } from '../api/live';
 import { signOut } from '../api/session';
-import { DEPTH } from '../services/deadLetters';
+import { BADGE_EVENTS, BADGES } from '../services/dashboard';
 import { may } from '../services/viewer';
 import { useViewer } from './Doorway';
 import { MoonIcon, SearchIcon, SunIcon, UserIcon } from './icons';
 import { PAGES } from './pages';
 import { Palette } from './Palette';
-
-const WATCHED = { types: [...JOB_EVENTS, 'Task Failed'] };
 
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure();
@@ -67,8 +65,10 @@ export function Shell() {
 
 function Navigation({ onGo }: { onGo: () => void }) {
   const viewer = useViewer();
-  const asked = useAsk(DEPTH, {}, { tick: useTick(WATCHED, 2000) });
-  const depth = asked.data?.deadLetterDepth;
+  useChanges();
+  const badges = useAsk(BADGES, {}, { tick: useTick(BADGE_EVENTS, 2000) }).data;
+  const letters = badges?.deadLetterDepth;
+  const approvals = badges?.waiting.find((one) => one.kind === 'approval')?.tasks;
   return (
     <>
       {PAGES.filter((page) => may(viewer, page.scope)).map((page) => (
@@ -82,19 +82,27 @@ function Navigation({ onGo }: { onGo: () => void }) {
         >
           <page.icon />
           <span style={{ flex: 1 }}>{page.name}</span>
-          {page.to === '/dead-letters' && depth !== undefined && depth.depth > 0 && (
-            <Badge
-              size="sm"
-              variant={depth.alarm ? 'filled' : 'default'}
-              color="red.9"
-              aria-label={`${depth.depth} dead letters`}
-            >
-              {depth.depth.toLocaleString()}
-            </Badge>
+          {page.to === '/dead-letters' && (
+            <Count of={letters?.depth} alarm={letters?.alarm} about="dead letters" />
           )}
+          {page.to === '/approvals' && <Count of={approvals} about="waiting" />}
         </Link>
       ))}
     </>
+  );
+}
+
+function Count({ of: count = 0, alarm, about }: { of?: number; alarm?: boolean; about: string }) {
+  if (count === 0) return null;
+  return (
+    <Badge
+      size="sm"
+      variant={alarm ? 'filled' : 'default'}
+      color="red.9"
+      aria-label={`${count.toLocaleString()} ${about}`}
+    >
+      {count.toLocaleString()}
+    </Badge>
   );
 }
 

@@ -9,15 +9,19 @@ import { Rows } from './Rows';
 /** The tasks of a job in the producer's order, or only those that stand in one way. */
 export function TaskTable({
   tasks,
+  asOf,
   chosen,
   onChoose,
 }: {
   tasks: readonly TaskRow[];
+  /** When this was so, if that is past. */
+  asOf: string | null;
   chosen: string | undefined;
   onChoose: (taskId: string) => void;
 }) {
-  const [state, setState] = useState<string | null>(null);
+  const [picked, setPicked] = useState<string | null>(null);
   const counts = useMemo(() => countStates(tasks), [tasks]);
+  const state = picked !== null && counts[picked] ? picked : null; // when the last of them moves on, all are shown again
   const shown = useMemo(
     () => (state === null ? tasks : tasks.filter((task) => task.state === state)),
     [tasks, state],
@@ -31,7 +35,7 @@ export function TaskTable({
             size="xs"
             variant="outline"
             checked={state === name}
-            onChange={(on) => setState(on ? name : null)}
+            onChange={(on) => setPicked(on ? name : null)}
           >
             {label(name)} {counts[name]}
           </Chip>
@@ -57,7 +61,7 @@ export function TaskTable({
                 {task.name}
               </Text>
               <span style={{ width: 90, flex: 'none' }}>
-                <Elapsed from={task.startedAt} to={task.finishedAt} />
+                <Elapsed from={task.startedAt} to={task.finishedAt ?? asOf} />
               </span>
               <Text span fz="sm" className="clip" flex={1}>
                 {task.error ? errorLine(task.error) : task.attempt > 1 ? `try ${task.attempt}` : ''}

@@ -1,6 +1,7 @@
 import { Button, Group, Slider, Text } from '@mantine/core';
 import type { RunEvent } from '../model/run';
 import { absolute } from '../model/time';
+import { counted } from '../model/words';
 
 /** The job as it was after any event. At its end it is the job as it is. */
 export function TimeSlider({
@@ -33,10 +34,10 @@ export function TimeSlider({
         size="sm"
         thumbLabel="Show the job as of this event"
       />
-      <Text fz="xs" c="dimmed" w={300} className="clip" ta="right">
+      <Text fz="xs" c="dimmed" maw={420} className="clip" ta="right">
         {event
           ? `${event.seq} of ${last}: ${event.type}${event.taskId ? ` ${event.taskId}` : ''}, ${absolute(Date.parse(event.at))}`
-          : `${last} events`}
+          : counted(last, 'event')}
       </Text>
     </Group>
   );

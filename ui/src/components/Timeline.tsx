@@ -1,11 +1,11 @@
-import { Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import { useMemo, type CSSProperties } from 'react';
 import type { RunEvent } from '../model/run';
-import { lanes, marks, span, type Lane } from '../model/timeline';
+import { lanes, marks, span, type Attempt, type Lane } from '../model/timeline';
 import { absolute, duration } from '../model/time';
 import { label } from '../model/states';
 import { Loading, Nothing } from './Answer';
-import { useNow } from './bits';
+import { State, useNow } from './bits';
 import { Rows } from './Rows';
 
 const NAMES = 180;
@@ -25,6 +25,10 @@ export function Timeline({
 }) {
   const now = useNow();
   const found = useMemo(() => lanes(events), [events]);
+  const outcomes = useMemo(
+    () => [...new Set(found.flatMap((lane) => lane.attempts.map(outcomeOf)))],
+    [found],
+  );
   const whole = span(found, now);
   const width = whole.end - whole.start;
   const place = (at: number) => `${(100 * (at - whole.start)) / width}%`;
@@ -46,6 +50,7 @@ export function Timeline({
           ))}
         </div>
       </div>
+      <Legend outcomes={outcomes} />
       <div style={{ flex: 1, minHeight: 0 }}>
         <Rows
           items={found}
@@ -58,6 +63,19 @@ export function Timeline({
         />
       </div>
     </div>
+  );
+}
+
+const outcomeOf = (attempt: Attempt) => attempt.outcome;
+
+/** What the colours mean, of which some are rarely seen. */
+function Legend({ outcomes }: { outcomes: readonly string[] }) {
+  return (
+    <Group gap="md" px="sm" py={4} className="row" style={{ position: 'static' }}>
+      {outcomes.map((outcome) => (
+        <State key={outcome} state={outcome} size="xs" />
+      ))}
+    </Group>
   );
 }
 

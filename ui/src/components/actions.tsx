@@ -66,6 +66,8 @@ export interface ActionProps {
   /** Do it; what comes back is told. */
   readonly act: () => Promise<string>;
   readonly onOpen?: () => void;
+  /** There is much to see or to write in it. */
+  readonly wide?: boolean;
 }
 
 /** A button that asks once more, in a dialog that says what is going to happen. */
@@ -81,6 +83,7 @@ export function Action({
   size,
   act,
   onOpen,
+  wide = false,
 }: ActionProps) {
   const [opened, { open, close }] = useDisclosure();
   const [busy, setBusy] = useState(false);
@@ -112,7 +115,13 @@ export function Action({
       >
         {label}
       </Button>
-      <Modal opened={opened} onClose={close} title={<Text fw={600}>{title}</Text>} centered>
+      <Modal
+        opened={opened}
+        onClose={close}
+        title={<Text fw={600}>{title}</Text>}
+        centered
+        size={wide ? '70rem' : undefined}
+      >
         <Stack>
           {children}
           {error && <Trouble error={error} />}
@@ -141,11 +150,14 @@ export function JsonInput({
   value,
   onChange,
   about,
+  most = 16,
 }: {
   label: string;
   value: string;
   onChange: (text: string) => void;
   about?: string;
+  /** Lines, before it scrolls. */
+  most?: number;
 }) {
   return (
     <Textarea
@@ -156,7 +168,7 @@ export function JsonInput({
       error={parsed(value).error}
       autosize
       minRows={3}
-      maxRows={16}
+      maxRows={most}
       size="xs"
       styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
     />
@@ -173,17 +185,7 @@ export function parsed(text: string): { value: unknown; error: string | null } {
 }
 
 /** The same as curl and on the command line. */
-export function CopyAs({
-  method = 'GET',
-  path,
-  body,
-  cli,
-}: {
-  method?: string;
-  path: string;
-  body?: unknown;
-  cli?: string;
-}) {
+export function CopyAs({ path, cli }: { path?: string; cli: string }) {
   const viewer = useViewer();
   function copy(text: string) {
     copyText(text).then(() => tell('Copied'), complain);
@@ -196,10 +198,10 @@ export function CopyAs({
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Item onClick={() => copy(curl(location.origin, viewer.keyId !== null, method, path, body))}>
-          curl
-        </Menu.Item>
-        {cli && <Menu.Item onClick={() => copy(cli)}>ostinato command</Menu.Item>}
+        {path !== undefined && (
+          <Menu.Item onClick={() => copy(curl(location.origin, viewer.keyId !== null, path))}>curl</Menu.Item>
+        )}
+        <Menu.Item onClick={() => copy(cli)}>ostinato command</Menu.Item>
         <Menu.Item onClick={() => copy(location.href)}>Link to this view</Menu.Item>
       </Menu.Dropdown>
     </Menu>

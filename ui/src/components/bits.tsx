@@ -33,7 +33,7 @@ export function Moment({ at }: { at: string | null | undefined }) {
     );
   const time = Date.parse(at);
   return (
-    <time dateTime={at} title={absolute(time)}>
+    <time dateTime={at} title={absolute(time)} className="together">
       {relative(time, now)}
     </time>
   );

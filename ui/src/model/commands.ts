@@ -9,13 +9,26 @@ export function command(name: string, ...words: readonly (string | undefined)[])
   return [name, ...words.filter((word) => word !== undefined).map(quote)].join(' ');
 }
 
-export function curl(origin: string, withKey: boolean, method: string, path: string, body?: unknown): string {
-  const parts = ['curl -sS'];
-  if (method !== 'GET') parts.push(`-X ${method}`);
-  parts.push(quote(`${origin}${path}`));
-  if (withKey) parts.push('-H "Authorization: Bearer $KEY"');
-  if (body !== undefined) parts.push(`-H 'Content-Type: application/json' -d ${quote(JSON.stringify(body))}`);
-  return parts.join(' ');
+/** An option with what it is given, or nothing if that is nothing. */
+export function option(name: string, value: string | undefined): string[] {
+  return value === undefined ? [] : [name, value];
+}
+
+/** A path with those parameters that have a value, or several. */
+export function withQuery(
+  path: string,
+  given: Readonly<Record<string, string | readonly string[] | undefined>>,
+): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(given)) {
+    for (const one of [value ?? []].flat()) query.append(name, one);
+  }
+  return query.size ? `${path}?${query}` : path;
+}
+
+export function curl(origin: string, withKey: boolean, path: string): string {
+  const line = command('curl -sS', `${origin}${path}`);
+  return withKey ? `${line} -H "Authorization: Bearer $KEY"` : line;
 }
 
 export function jobPath(jobId: string, more = ''): string {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { buckets, failureRate, percent, totals, worstFirst } from './dashboard';
+import { buckets, culprit, failureRate, percent, totals, worstFirst } from './dashboard';
 
 const NOW = Date.parse('2026-11-18T12:34:56Z');
 const COUNTS = {
@@ -38,4 +38,21 @@ test('what fails most is looked at first', () => {
   });
   const found = worstFirst([numbers('fine', 10, 0, 1), numbers('slow', 10, 0, 9), numbers('bad', 1, 1, 0)]);
   expect(found.map((one) => one.name)).toEqual(['bad', 'slow', 'fine']);
+});
+
+test('a job is held up by what failed, unless nobody needs it, and then by what waits', () => {
+  const ofState = (...taskIds: string[]) => ({
+    nodes: taskIds.map((taskId) => ({ taskId, optional: false })),
+  });
+  const job = {
+    failed: { nodes: [{ taskId: 'thumbnail', optional: true }] },
+    pending: ofState(),
+    waiting: ofState('review'),
+    processing: ofState('tag'),
+  };
+  expect(culprit(job)?.taskId).toBe('review');
+  expect(culprit({ ...job, failed: ofState('pay') })?.taskId).toBe('pay');
+  expect(
+    culprit({ failed: ofState(), pending: ofState(), waiting: ofState(), processing: ofState() }),
+  ).toBeNull();
 });

@@ -61,3 +61,19 @@ export function worstFirst<T extends Numbers>(functions: readonly T[]): T[] {
 export function rateOf(one: Numbers): number {
   return one.failed / Math.max(1, one.completed + one.failed);
 }
+
+interface Listed<T> {
+  readonly nodes: readonly T[];
+}
+
+/** The task that says most about why a job goes on and on. One that failed and that nobody needs holds nothing up. */
+export function culprit<T>(job: {
+  readonly failed: Listed<T & { readonly optional: boolean }>;
+  readonly pending: Listed<T>;
+  readonly waiting: Listed<T>;
+  readonly processing: Listed<T>;
+}): T | null {
+  const failed = job.failed.nodes.filter((task) => !task.optional);
+  const others = [job.pending, job.waiting, job.processing].flatMap((tasks) => tasks.nodes);
+  return [...failed, ...others][0] ?? null;
+}

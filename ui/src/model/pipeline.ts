@@ -1,5 +1,6 @@
 /** What the pages make of a pipeline: columns of statuses, what each status means, how much gets done. */
 import type { StatusCount } from './board';
+import { command } from './commands';
 import type { ItemGroup, PipelineSearch } from './search';
 
 export const STUCK_SECONDS = 3600;
@@ -123,6 +124,14 @@ const GROUPS: Record<ItemGroup, Filter> = {
 export function itemFilter(search: PipelineSearch): Filter {
   if (search.status !== undefined) return { status: search.status };
   return search.show === undefined ? {} : GROUPS[search.show];
+}
+
+/** The same on the command line. */
+export function itemCommand(pipeline: string, search: PipelineSearch): string {
+  const words = Object.entries(itemFilter(search)).flatMap(([name, value]) =>
+    value === true ? [`--${name}`] : [`--${name}`, String(value)],
+  );
+  return command('ostinato items ls', pipeline, ...words);
 }
 
 /** The same in the query of an address. */

@@ -69,7 +69,11 @@ export class Run {
   private readonly watchingAll = new Set<Listener>();
   private snapshot: readonly TaskRow[] = [];
 
-  constructor(tasks: readonly TaskRow[] = []) {
+  /** When this was so, if that is past: what ran then has run until then. */
+  readonly asOf: string | null;
+
+  constructor(tasks: readonly TaskRow[] = [], asOf: string | null = null) {
+    this.asOf = asOf;
     this.replace(tasks);
   }
 

@@ -14,6 +14,12 @@ test('filters are read from an address, and what is no filter is left out', () =
   expect(readExecutionSearch({ status: 'RUNNING' }).status).toEqual(['RUNNING']);
 });
 
+test('what cannot be read is said to be nothing, or the router would keep it', () => {
+  const search = readExecutionSearch({ status: 'banana', from: 'yesterday' });
+  expect(Object.keys(search)).toEqual(expect.arrayContaining(['status', 'from']));
+  expect({ status: 'banana', from: 'yesterday', ...search }).toEqual({});
+});
+
 test('another filter begins at the first page, and the next page keeps the filters', () => {
   const search = { agent: 'a', after: 'cursor' };
   expect(refined(search, { tag: 'x' })).toEqual({ agent: 'a', tag: 'x' });

@@ -1,4 +1,7 @@
-/** What the address says: filters live in the URL, so that a view can be sent to somebody else. */
+/**
+ * What the address says: filters live in the URL, so that a view can be sent to somebody else. What is read names all that a page
+ * knows, undefined too: the router keeps what the address had for everything that is left out.
+ */
 import { isStatus, type Status } from './states';
 
 export interface ExecutionSearch {
@@ -14,7 +17,7 @@ export interface ExecutionSearch {
 
 export function readExecutionSearch(given: Record<string, unknown>): ExecutionSearch {
   const statuses = (Array.isArray(given.status) ? given.status : [given.status]).filter(isStatus);
-  return pruned({
+  return {
     agent: text(given.agent),
     status: statuses.length ? statuses : undefined,
     tag: text(given.tag),
@@ -23,7 +26,7 @@ export function readExecutionSearch(given: Record<string, unknown>): ExecutionSe
     until: moment(given.until),
     order: given.order === 'oldest' ? 'oldest' : undefined,
     after: text(given.after),
-  });
+  };
 }
 
 export function executionFilter(search: ExecutionSearch) {
@@ -57,12 +60,12 @@ export interface JobSearch {
 export function readJobSearch(given: Record<string, unknown>): JobSearch {
   const tab = JOB_TABS.find((name) => name === given.tab);
   const at = Number(given.at);
-  return pruned({
+  return {
     tab: tab === 'graph' ? undefined : tab,
     task: text(given.task),
     at: given.at !== undefined && Number.isInteger(at) && at > 0 ? at : undefined,
     other: text(given.other),
-  });
+  };
 }
 
 export interface LetterSearch {
@@ -73,12 +76,12 @@ export interface LetterSearch {
 }
 
 export function readLetterSearch(given: Record<string, unknown>): LetterSearch {
-  return pruned({
+  return {
     name: text(given.name),
     job: text(given.job),
     error: text(given.error),
     after: text(given.after),
-  });
+  };
 }
 
 export interface KeySearch {
@@ -87,7 +90,7 @@ export interface KeySearch {
 }
 
 export function readKeySearch(given: Record<string, unknown>): KeySearch {
-  return pruned({ key: text(given.key), after: text(given.after) });
+  return { key: text(given.key), after: text(given.after) };
 }
 
 export interface NameSearch {
@@ -95,7 +98,7 @@ export interface NameSearch {
 }
 
 export function readNameSearch(given: Record<string, unknown>): NameSearch {
-  return pruned({ name: text(given.name) });
+  return { name: text(given.name) };
 }
 
 export interface ApprovalSearch {
@@ -108,14 +111,14 @@ export interface ApprovalSearch {
 }
 
 export function readApprovalSearch(given: Record<string, unknown>): ApprovalSearch {
-  return pruned({
+  return {
     state: text(given.state),
     mine: given.mine === true || undefined,
     job: text(given.job),
     task: text(given.task),
     key: text(given.key),
     after: text(given.after),
-  });
+  };
 }
 
 export const PIPELINE_TABS = ['board', 'health', 'moves', 'definition'] as const;
@@ -134,20 +137,23 @@ export interface PipelineSearch {
 export function readPipelineSearch(given: Record<string, unknown>): PipelineSearch {
   const tab = PIPELINE_TABS.find((name) => name === given.tab);
   const status = text(given.status);
-  return pruned({
+  return {
     tab: tab === 'board' ? undefined : tab,
     status,
     show: status === undefined ? ITEM_GROUPS.find((name) => name === given.show) : undefined,
     after: text(given.after),
-  });
+  };
 }
 
-export interface TabSearch {
-  tab?: string;
+export const SHELVES = ['playbooks', 'agents', 'graphs'] as const;
+export type Shelf = (typeof SHELVES)[number];
+
+export interface ShelfSearch {
+  tab?: Shelf;
 }
 
-export function readTabSearch(given: Record<string, unknown>): TabSearch {
-  return pruned({ tab: text(given.tab) });
+export function readShelfSearch(given: Record<string, unknown>): ShelfSearch {
+  return { tab: SHELVES.find((name) => name === given.tab && name !== 'playbooks') };
 }
 
 export interface ResultSearch {
@@ -157,7 +163,7 @@ export interface ResultSearch {
 }
 
 export function readResultSearch(given: Record<string, unknown>): ResultSearch {
-  return pruned({ q: text(given.q), domain: text(given.domain), after: text(given.after) });
+  return { q: text(given.q), domain: text(given.domain), after: text(given.after) };
 }
 
 /** Numbers and truths in an address were text to whoever wrote it. */

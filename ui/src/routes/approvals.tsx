@@ -8,6 +8,7 @@ import { Moment, Page, State } from '../components/bits';
 import { DecideForm, outcome } from '../components/DecideForm';
 import { useViewer } from '../components/Doorway';
 import { Payload } from '../components/Payload';
+import { command, option, withQuery } from '../model/commands';
 import type { ApprovalSearch } from '../model/search';
 import {
   APPROVAL,
@@ -47,7 +48,16 @@ export function Approvals() {
     <Page
       title="Approvals"
       about="What people are asked, and what they have decided"
-      actions={<CopyAs path={`/v1/approvals?state=${filter.state}`} cli="ostinato approvals ls" />}
+      actions={
+        <CopyAs
+          path={withQuery('/v1/approvals', filter)}
+          cli={command(
+            'ostinato approvals ls',
+            ...option('--state', search.state),
+            search.mine ? '--mine' : undefined,
+          )}
+        />
+      }
     >
       <Group mb="sm">
         <SegmentedControl

@@ -2,16 +2,17 @@ import { Badge, Grid, Group, Paper, SimpleGrid, Stack, Table, Text, Title } from
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { JOB_EVENTS, useAsk, useTick } from '../api/live';
+import { CopyAs } from '../components/actions';
 import { Answer, Loading, Nothing } from '../components/Answer';
 import { Elapsed, Moment, Page, useNow } from '../components/bits';
 import { PipelineTable } from '../components/PipelineTable';
 import { Tile } from '../components/Tile';
-import { buckets, failureRate, percent, rateOf, totals, worstFirst } from '../model/dashboard';
+import { buckets, culprit, failureRate, percent, rateOf, totals, worstFirst } from '../model/dashboard';
 import { errorLine } from '../model/payload';
 import { label, stateOf, STATUSES } from '../model/states';
 import { duration } from '../model/time';
+import { counted } from '../model/words';
 import {
-  culprit,
   FAILURES,
   OVERVIEW,
   LONGEST,
@@ -30,7 +31,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const SHOWN = 8;
-/** Functions of the engine itself, of gates and playbooks. */
+/** Functions and queues of the engine itself, of gates and playbooks. */
 const OWN = 'ostinato.';
 
 export function Dashboard() {
@@ -47,9 +48,14 @@ export function Dashboard() {
     { since: new Date(Math.floor(minute / HOUR) * HOUR - DAY).toISOString() },
     { tick },
   );
-  const longest = useAsk(LONGEST, {}, { tick });
+  const hourAgo = new Date(minute - HOUR).toISOString();
+  const longest = useAsk(LONGEST, { hourAgo }, { tick });
   return (
-    <Page title="Dashboard" about="What is running, what is stuck and why">
+    <Page
+      title="Dashboard"
+      about="What is running, what is stuck and why"
+      actions={<CopyAs path="/v1/executions/counts?by=status" cli="ostinato executions counts" />}
+    >
       <Stack>
         <Answer of={overview} lines={3}>
           {(data) => <Tiles data={data} />}
@@ -69,9 +75,10 @@ export function Dashboard() {
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 5 }}>
             <Paper h="100%">
-              <Title order={2} mb="xs">
-                Running longest
-              </Title>
+              <Group justify="space-between" mb="xs">
+                <Title order={2}>Running longest</Title>
+                <Overdue count={longest.data?.overdue[0]?.count} until={hourAgo} />
+              </Group>
               <Answer of={longest}>
                 {({ executions }) => <RunningList found={executions.nodes} now={minute} />}
               </Answer>
@@ -112,7 +119,8 @@ function Tiles({ data }: { data: Overview }) {
   const approvals = waiting('approval')?.tasks ?? 0;
   const ready = data.queues.reduce((sum, queue) => sum + queue.ready, 0);
   const oldest = data.queues.map((queue) => queue.oldestReadyAt).toSorted()[0];
-  const alive = data.workers.filter((worker) => worker.alive).length;
+  const workers = data.workers.filter((worker) => worker.queues.some((queue) => !queue.startsWith(OWN)));
+  const alive = workers.filter((worker) => worker.alive).length;
   const { depth, alarm, threshold } = data.deadLetterDepth;
   const nobody = alive === 0 && ready > 0;
   return (
@@ -150,7 +158,7 @@ function Tiles({ data }: { data: Overview }) {
         <Tile
           title="Waiting for people"
           value={(outside + approvals).toLocaleString()}
-          about={`${approvals.toLocaleString()} to approve, ${outside.toLocaleString()} others`}
+          about={`${approvals.toLocaleString()} to approve, ${counted(outside, 'other')}`}
         />
       </Link>
       <Link to="/dead-letters" className="tile">
@@ -166,7 +174,7 @@ function Tiles({ data }: { data: Overview }) {
           title="Workers alive"
           value={alive}
           alarm={nobody}
-          about={nobody ? 'tasks are ready and nobody runs them' : `of ${data.workers.length} known`}
+          about={nobody ? 'tasks are ready and nobody runs them' : `of ${workers.length} known`}
         />
       </Link>
     </SimpleGrid>
@@ -211,6 +219,21 @@ function Hours({ data, now }: { data: Trends; now: number }) {
   );
 }
 
+/** All that may be stuck: the list below it is of the oldest only. */
+function Overdue({ count = 0, until }: { count?: number; until: string }) {
+  return (
+    <Text fz="sm" c="dimmed" component="div">
+      {count === 0 ? (
+        'nothing for more than an hour'
+      ) : (
+        <Link className="link bad" to="/executions" search={{ status: ['RUNNING'], until, order: 'oldest' }}>
+          {count.toLocaleString()} for more than an hour
+        </Link>
+      )}
+    </Text>
+  );
+}
+
 function RunningList({ found, now }: { found: readonly Running[]; now: number }) {
   if (found.length === 0) {
     return (
@@ -222,7 +245,7 @@ function RunningList({ found, now }: { found: readonly Running[]; now: number })
   return (
     <Stack gap="sm">
       {found.map((one) => {
-        const task = culprit(one);
+        const task = one.job && culprit(one.job);
         return (
           <div key={one.executionArn}>
             <Text fz="sm" fw={600} component="div" className="clip">
@@ -242,10 +265,13 @@ function RunningList({ found, now }: { found: readonly Running[]; now: number })
                 for <Elapsed from={one.startDate} to={null} />
               </Text>
               {now - Date.parse(one.startDate) > HOUR && (
-                <Badge size="xs" color="red.9" ml={6}>
+                <Badge size="xs" color="red.9" mx={6}>
                   more than an hour
                 </Badge>
-              )}
+              )}{' '}
+              <Text span fz="xs" c="dimmed" fw={400} className="mono">
+                {one.executionName}
+              </Text>
             </Text>
             <Text fz="xs" c="dimmed">
               {task ? `${task.taskId}: ${task.why.sentence}` : 'It was reported from outside.'}

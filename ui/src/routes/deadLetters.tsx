@@ -1,16 +1,18 @@
 import { Button, Group, Paper, Stack, Text } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { JOB_EVENTS, useAsk, useTick } from '../api/live';
-import { Action, CopyAs, useAct } from '../components/actions';
+import { JOB_EVENTS, together, useAsk, useTick } from '../api/live';
+import { Action, complain, CopyAs, useAct } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page } from '../components/bits';
 import { useViewer } from '../components/Doorway';
 import { Draft } from '../components/Draft';
 import { RetryIcon } from '../components/icons';
 import { Payload } from '../components/Payload';
+import { command, option, withQuery } from '../model/commands';
 import { errorLine } from '../model/payload';
 import { pruned, type LetterSearch } from '../model/search';
+import { counted } from '../model/words';
 import { DEAD_LETTERS, DEPTH, REDRIVE, type DeadLetter } from '../services/deadLetters';
 import { PAYLOADS } from '../services/jobs';
 import { may } from '../services/viewer';
@@ -26,7 +28,8 @@ export function DeadLetters() {
   const tick = useTick(WATCHED);
   const filter = { name: search.name, jobId: search.job, errorType: search.error };
   const asked = useAsk(DEAD_LETTERS, { filter, first: PAGE, after: search.after }, { tick });
-  const depth = useAsk(DEPTH, {}, { tick }).data?.deadLetterDepth;
+  const counting = useAsk(DEPTH, {}, { tick });
+  const depth = counting.data?.deadLetterDepth;
   const act = useAct();
   const [preview, setPreview] = useState<number | null>(null);
   const filtered = Object.values(filter).some((value) => value !== undefined);
@@ -37,15 +40,18 @@ export function DeadLetters() {
       title="Dead letters"
       about={
         depth &&
-        `${depth.depth.toLocaleString()} tasks have failed for good${depth.alarm ? `: more than ${depth.threshold}, which is a reason for alarm` : ''}`
+        `${counted(depth.depth, 'task has', 'tasks have')} failed for good${depth.alarm ? `: more than ${depth.threshold}, which is a reason for alarm` : ''}`
       }
       actions={
         <>
           <CopyAs
-            method="POST"
-            path="/v1/dead-letters/redrive"
-            body={{ ...wanted, dryRun: true }}
-            cli="ostinato dead-letters ls"
+            path={withQuery('/v1/dead-letters', filter)}
+            cli={command(
+              'ostinato dead-letters ls',
+              ...option('--function', search.name),
+              ...option('--job', search.job),
+              ...option('--error', search.error),
+            )}
           />
           {may(viewer, 'jobs:write') && depth !== undefined && depth.depth > 0 && (
             <Action
@@ -55,8 +61,9 @@ export function DeadLetters() {
               confirm="Redrive"
               onOpen={() => {
                 setPreview(null);
-                void act(REDRIVE, { input: { ...wanted, dryRun: true } }).then((found) =>
-                  setPreview(found.redrive.count),
+                act(REDRIVE, { input: { ...wanted, dryRun: true } }).then(
+                  (found) => setPreview(found.redrive.count),
+                  complain,
                 );
               }}
               act={async () => {
@@ -68,7 +75,7 @@ export function DeadLetters() {
               <Text fz="sm">
                 {preview === null
                   ? 'Counting…'
-                  : `${preview.toLocaleString()} tasks run again, each with all its attempts.`}
+                  : `${counted(preview, 'task runs', 'tasks run')} again, each with all its attempts.`}
               </Text>
             </Action>
           )}
@@ -76,7 +83,7 @@ export function DeadLetters() {
       }
     >
       <Filters search={search} onChange={go} />
-      <Answer of={asked}>
+      <Answer of={together(asked, counting)}>
         {({ deadLetters }) => (
           <Stack gap="xs">
             {deadLetters.nodes.length === 0 && (
@@ -147,8 +154,7 @@ function Letter({ letter, again }: { letter: DeadLetter; again: () => void }) {
             <Link className="link mono" to="/jobs/$jobId" params={{ jobId }} search={{ task: taskId }}>
               {jobId} / {taskId}
             </Link>{' '}
-            · {letter.attempts} {letter.attempts === 1 ? 'attempt' : 'attempts'} ·{' '}
-            <Moment at={letter.failedAt} />
+            · {counted(letter.attempts, 'attempt')} · <Moment at={letter.failedAt} />
           </Text>
         </div>
         <Group gap="xs" wrap="nowrap">

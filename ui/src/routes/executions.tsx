@@ -9,7 +9,7 @@ import { BulkActions } from '../components/BulkActions';
 import { useViewer } from '../components/Doorway';
 import { ExecutionFilters } from '../components/ExecutionFilters';
 import { ExecutionTable } from '../components/ExecutionTable';
-import { command } from '../model/commands';
+import { command, option, withQuery } from '../model/commands';
 import { executionFilter, refined, type ExecutionSearch } from '../model/search';
 import { EXECUTIONS } from '../services/executions';
 import { may } from '../services/viewer';
@@ -46,7 +46,12 @@ export function Executions() {
     <Page
       title="Executions"
       about="Everything that runs or ran, here and elsewhere"
-      actions={<CopyAs path={restPath(search)} cli={cliLine(search)} />}
+      actions={
+        <CopyAs
+          path={withQuery('/v1/executions', { ...executionFilter(search), order: search.order })}
+          cli={cliLine(search)}
+        />
+      }
     >
       <ExecutionFilters search={search} onChange={go} />
       {chosen.size > 0 && may(viewer, 'jobs:write') && (
@@ -63,11 +68,9 @@ export function Executions() {
       <Answer of={asked} lines={8}>
         {({ executions }) => (
           <>
-            {executions.nodes.length === 0 && !executions.pageInfo.hasNextPage ? (
-              <Nothing title="Nothing matches">
-                {Object.keys(search).length
-                  ? 'Widen the filters, or clear them.'
-                  : 'Submit a job, and it appears here.'}
+            {executions.nodes.length === 0 ? (
+              <Nothing title={executions.pageInfo.hasNextPage ? 'Nothing so far' : 'Nothing matches'}>
+                {nothingSays(search, executions.pageInfo.hasNextPage)}
               </Nothing>
             ) : (
               <ExecutionTable
@@ -97,24 +100,22 @@ export function Executions() {
   );
 }
 
-function restPath(search: ExecutionSearch): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(executionFilter(search))) {
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) query.append(name, one);
-  }
-  if (search.order) query.append('order', search.order);
-  return `/v1/executions${query.size ? `?${query}` : ''}`;
+/** Where filters seldom meet, a page may be empty although the list goes on. */
+function nothingSays(search: ExecutionSearch, goesOn: boolean): string {
+  if (goesOn) return 'These filters seldom meet: the next page looks further.';
+  const filtered = Object.values(executionFilter(search)).some((value) => value !== undefined);
+  return filtered ? 'Widen the filters, or clear them.' : 'Submit a job, and it appears here.';
 }
 
 function cliLine(search: ExecutionSearch): string {
-  const words: string[] = [];
-  const say = (option: string, value: string | undefined) => value && words.push(option, value);
-  say('--agent', search.agent);
-  for (const status of search.status ?? []) say('--status', status);
-  say('--tag', search.tag);
-  say('--correlation-id', search.correlation);
-  say('--since', search.from);
-  say('--until', search.until);
-  if (search.order) words.push('--oldest');
-  return command('ostinato executions ls', ...words);
+  return command(
+    'ostinato executions ls',
+    ...option('--agent', search.agent),
+    ...(search.status ?? []).flatMap((status) => option('--status', status)),
+    ...option('--tag', search.tag),
+    ...option('--correlation-id', search.correlation),
+    ...option('--since', search.from),
+    ...option('--until', search.until),
+    search.order && '--oldest',
+  );
 }

@@ -9,8 +9,8 @@ import { DefinitionCard } from '../components/DefinitionCard';
 import { useViewer } from '../components/Doorway';
 import { GateBar } from '../components/GateBar';
 import { PlayIcon, RetryIcon } from '../components/icons';
-import { Payload } from '../components/Payload';
 import { command } from '../model/commands';
+import { brief } from '../model/payload';
 import {
   ARRIVE,
   GATE_KEYS,
@@ -38,7 +38,11 @@ function OneGate({ name }: { name: string }) {
   const navigate = route.useNavigate();
   const tick = useTick(gateEvents(name));
   const gate = useAsk(KINDS.gate.one, { name });
-  const keys = useAsk(GATE_KEYS, { gate: name, first: PAGE, after: search.after }, { tick });
+  const keys = useAsk(
+    GATE_KEYS,
+    { gate: name, first: PAGE, after: search.after },
+    { tick, pause: !gate.data?.found },
+  );
   const chosen = search.key ?? keys.data?.gateKeys.nodes[0]?.key;
   return (
     <Page
@@ -87,19 +91,21 @@ function OneGate({ name }: { name: string }) {
                       )}
                     </Answer>
                   </Paper>
-                  <DefinitionCard kind="gate" name={name} />
                 </Stack>
               </Grid.Col>
               <Grid.Col span={{ base: 12, lg: 8 }}>
-                {chosen !== undefined && (
-                  <Status
-                    key={chosen}
-                    gate={name}
-                    keyOf={chosen}
-                    tick={tick}
-                    jobId={keys.data?.gateKeys.nodes.find((one) => one.key === chosen)?.jobId}
-                  />
-                )}
+                <Stack>
+                  {chosen !== undefined && (
+                    <Status
+                      key={chosen}
+                      gate={name}
+                      keyOf={chosen}
+                      tick={tick}
+                      jobId={keys.data?.gateKeys.nodes.find((one) => one.key === chosen)?.jobId}
+                    />
+                  )}
+                  <DefinitionCard kind="gate" name={name} />
+                </Stack>
               </Grid.Col>
             </Grid>
           )
@@ -147,7 +153,7 @@ function Status({
                   <GateActions gate={gate} keyOf={keyOf} status={gateStatus} again={asked.again} />
                 )}
               </Group>
-              <Text fz="sm">{gateStatus.sentence}</Text>
+              <Sentence status={gateStatus} />
               <Progress
                 counts={{
                   completed: gateStatus.completedCount,
@@ -165,15 +171,102 @@ function Status({
               />
               <Arrivals title="Failed" found={gateStatus.failed} />
               <Arrivals title="Late" found={gateStatus.late} />
-              {gateStatus.triggered.length > 0 && (
-                <Payload label="What it has triggered" value={gateStatus.triggered} />
-              )}
+              <Triggers
+                title={gateStatus.status === 'waiting' ? 'What it will trigger' : 'What it has triggered'}
+                found={gateStatus.triggered as readonly Triggered[]}
+                jobId={jobId}
+              />
             </Stack>
           )
         }
       </Answer>
     </Paper>
   );
+}
+
+/** The status in words, with times in the viewer's zone. */
+function Sentence({ status }: { status: GateStatus }) {
+  const { completedCount, expectedCount, openedBy, reason, since, openedAt, endedAt } = status;
+  return (
+    <Text fz="sm" component="div">
+      {completedCount} of {expectedCount} have reported
+      {status.status === 'waiting' ? (
+        <>
+          , the first <Moment at={since} />
+        </>
+      ) : (
+        <>
+          ; {status.status} <Moment at={openedAt ?? endedAt} />
+          {openedBy && ` by ${openedBy}`}
+          {reason && ` (${reason})`}
+        </>
+      )}
+    </Text>
+  );
+}
+
+interface Triggered {
+  readonly target: string;
+  readonly state: string;
+  readonly result: unknown;
+}
+
+function Triggers({
+  title,
+  found,
+  jobId,
+}: {
+  title: string;
+  found: readonly Triggered[];
+  jobId: string | undefined;
+}) {
+  if (found.length === 0) return null;
+  return (
+    <div>
+      <Text fz="sm" fw={600}>
+        {title}
+      </Text>
+      <Sheet>
+        <Table.Tbody>
+          {found.map(({ target, state, result }) => (
+            <Table.Tr key={target}>
+              <Table.Td>
+                {jobId === undefined ? (
+                  target
+                ) : (
+                  <Link className="link mono" to="/jobs/$jobId" params={{ jobId }} search={{ task: target }}>
+                    {target}
+                  </Link>
+                )}
+              </Table.Td>
+              <Table.Td>
+                <State state={state} />
+              </Table.Td>
+              <Table.Td className="clip" maw={360}>
+                <Outcome of={result} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Sheet>
+    </div>
+  );
+}
+
+/** The job that was started, or whatever else came of it. */
+function Outcome({ of: result }: { of: unknown }) {
+  const jobId = (result as { jobId?: unknown } | null)?.jobId;
+  if (typeof jobId === 'string') {
+    return (
+      <>
+        the job{' '}
+        <Link className="link mono" to="/jobs/$jobId" params={{ jobId }}>
+          {jobId}
+        </Link>
+      </>
+    );
+  }
+  return <span className="mono">{result === null ? '' : brief(result, 120)}</span>;
 }
 
 function Members({ title, names, state }: { title: string; names: readonly string[]; state: string }) {

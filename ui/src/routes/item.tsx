@@ -14,6 +14,7 @@ import { Payload } from '../components/Payload';
 import { Tone } from '../components/Tone';
 import { afterTime, money, tones, type PipelineDocument } from '../model/pipeline';
 import { absolute } from '../model/time';
+import { counted } from '../model/words';
 import { APPROVAL, type Approval } from '../services/approvals';
 import { KINDS } from '../services/definitions';
 import { DECIDE_ITEM, isWork, ITEM, useMoves, type Item, type ItemRun } from '../services/items';
@@ -130,11 +131,7 @@ function About({ item }: { item: Item }) {
         </span>
       )}
       <span>run {item.run}</span>
-      {item.failures > 0 && (
-        <span>
-          {item.failures} failed {item.failures === 1 ? 'attempt' : 'attempts'}
-        </span>
-      )}
+      {item.failures > 0 && <span>{counted(item.failures, 'failed attempt')}</span>}
       {spent > 0 && <span>cost {money(spent)}</span>}
     </Group>
   );

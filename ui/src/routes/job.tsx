@@ -1,7 +1,7 @@
 import { Group, Tabs, Text } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useMemo } from 'react';
-import { useAsk } from '../api/live';
+import { together, useAsk } from '../api/live';
 import { Attention } from '../components/Attention';
 import { Answer, Loading, Nothing, Trouble } from '../components/Answer';
 import { Elapsed, Id, Moment, Page, Progress, State } from '../components/bits';
@@ -15,6 +15,7 @@ import { Timeline } from '../components/Timeline';
 import { TimeSlider } from '../components/TimeSlider';
 import { asOf, countStates, Run } from '../model/run';
 import type { JobSearch, JobTab } from '../model/search';
+import { counted } from '../model/words';
 import { JOB, type Job } from '../services/jobs';
 import { JOB_PREFIX } from '../services/pipelines';
 import { useHistory, useRun, useTasks } from '../services/run';
@@ -35,7 +36,7 @@ function OneJob({ jobId }: { jobId: string }) {
     if (job) document.title = `${job.name}: ${job.state} · Ostinato`;
   }, [job]);
   return (
-    <Answer of={asked}>
+    <Answer of={together(asked, live)}>
       {(data) =>
         data.job === null ? (
           <Nothing title="There is no such job here">
@@ -54,12 +55,15 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
   const navigate = route.useNavigate();
   const tasks = useTasks(live.run);
   const tab: JobTab = search.tab ?? 'graph';
-  const history = useHistory(job.jobId, live.tick, tab === 'compare' || tab === 'tasks');
+  const stepping = tab === 'graph' || (tab === 'tasks' && search.at !== undefined);
+  const history = useHistory(job.jobId, live.tick, !stepping && (tab === 'compare' || tab === 'tasks'));
+  const at = stepping && history.complete ? search.at : undefined;
   const past = useMemo(
-    () => (search.at === undefined ? null : asOf(tasks, history.events, search.at)),
-    [search.at, tasks, history.events],
+    () => (at === undefined ? null : asOf(tasks, history.events, at)),
+    [at, tasks, history.events],
   );
-  const run = useMemo(() => (past === null ? live.run : new Run(past)), [past, live.run]);
+  const then = at === undefined ? null : (history.events.findLast(({ seq }) => seq <= at)?.at ?? null);
+  const run = useMemo(() => (past === null ? live.run : new Run(past, then)), [past, then, live.run]);
   const shown = past ?? tasks;
   function go(change: Partial<JobSearch>, replace = false) {
     void navigate({ search: (before) => ({ ...before, ...change }), replace });
@@ -77,7 +81,7 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
       actions={<JobActions job={job} again={again} />}
     >
       <Progress counts={live.ready ? countStates(shown) : (job.taskStatuses as Record<string, number>)} />
-      <Attention jobId={job.jobId} tasks={shown} onChoose={choose} />
+      {past === null && <Attention jobId={job.jobId} tasks={tasks} onChoose={choose} />}
       {live.error && <Trouble error={live.error} again={live.again} />}
       {history.error && <Trouble error={history.error} again={history.again} />}
       <div className="job-body">
@@ -109,17 +113,25 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
                 />
               </Tabs.Panel>
               <Tabs.Panel value="tasks" h="100%">
-                <TaskTable tasks={shown} chosen={search.task} onChoose={choose} />
+                {live.ready ? (
+                  <TaskTable tasks={shown} asOf={then} chosen={search.task} onChoose={choose} />
+                ) : (
+                  !live.error && <Loading />
+                )}
               </Tabs.Panel>
               <Tabs.Panel value="events" h="100%">
                 <EventList events={history.events} complete={history.complete} />
               </Tabs.Panel>
               <Tabs.Panel value="compare" h="100%">
-                <Compare job={job} tasks={tasks} other={search.other} onOther={(other) => go({ other })} />
+                {live.ready ? (
+                  <Compare job={job} tasks={tasks} other={search.other} onOther={(other) => go({ other })} />
+                ) : (
+                  !live.error && <Loading />
+                )}
               </Tabs.Panel>
             </div>
           </Tabs>
-          {tab === 'graph' && history.complete && history.events.length > 1 && (
+          {stepping && history.complete && history.events.length > 1 && (
             <TimeSlider events={history.events} at={search.at} onChange={(at) => go({ at }, true)} />
           )}
         </div>
@@ -156,9 +168,7 @@ function About({ job }: { job: Job }) {
         {job.finishedAt === null ? 'running for ' : 'took '}
         <Elapsed from={job.createdAt} to={job.finishedAt} />
       </span>
-      <span>
-        {job.totalTasks.toLocaleString()} {job.totalTasks === 1 ? 'task' : 'tasks'}
-      </span>
+      <span>{counted(job.totalTasks, 'task')}</span>
       {job.deadlineAt !== null && job.finishedAt === null && (
         <span>
           deadline <Moment at={job.deadlineAt} />

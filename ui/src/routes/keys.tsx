@@ -1,7 +1,7 @@
 import { Alert, Checkbox, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useAsk } from '../api/live';
-import { Action, useAct } from '../components/actions';
+import { Action, CopyAs, useAct } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Copy, Moment, Page, State } from '../components/bits';
 import { useViewer } from '../components/Doorway';
@@ -24,7 +24,12 @@ export function Keys() {
     <Page
       title="Keys"
       about={`Who may talk to the server as ${viewer.tenant}, and what they may do`}
-      actions={<NewKey onMade={setMade} again={asked.again} first={asked.data?.keys.length === 0} />}
+      actions={
+        <>
+          <CopyAs cli="ostinato keys ls" />
+          <NewKey onMade={setMade} again={asked.again} first={asked.data?.keys.length === 0} />
+        </>
+      }
     >
       {made !== null && (
         <Alert

@@ -1,7 +1,7 @@
 import { Button, Grid, Group, Paper, SegmentedControl, SimpleGrid, Stack, Tabs, Title } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import { useAsk, useTick } from '../api/live';
+import { together, useAsk, useTick } from '../api/live';
 import { CopyAs } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page, useNow } from '../components/bits';
@@ -16,7 +16,14 @@ import { PipelineActions } from '../components/PipelineActions';
 import { RetryPolicies } from '../components/RetryPolicies';
 import { Tile } from '../components/Tile';
 import { command } from '../model/commands';
-import { doneInDay, itemFilter, itemQuery, tones, type PipelineDocument } from '../model/pipeline';
+import {
+  doneInDay,
+  itemCommand,
+  itemFilter,
+  itemQuery,
+  tones,
+  type PipelineDocument,
+} from '../model/pipeline';
 import type { ItemGroup, PipelineSearch, PipelineTab } from '../model/search';
 import { KINDS, type Definition } from '../services/definitions';
 import { HEALTH, ITEMS, pipelineEvents, type Health } from '../services/pipelines';
@@ -54,21 +61,14 @@ function OnePipeline({ name }: { name: string }) {
       }
       actions={
         <>
-          <CopyAs
-            path={`/v1/pipelines/${encodeURIComponent(name)}/${tab === 'board' ? `items${itemQuery(search)}` : 'health'}`}
-            cli={
-              tab === 'board'
-                ? command('ostinato items ls', name)
-                : command('ostinato pipelines health', name)
-            }
-          />
+          <CopyAs {...copied(name, tab, search)} />
           {definition && may(viewer, 'jobs:write') && (
             <PipelineActions pipeline={name} again={health.again} />
           )}
         </>
       }
     >
-      <Answer of={found}>
+      <Answer of={together(found, health)}>
         {() =>
           !definition || !document ? (
             <Nothing title="There is no such pipeline" />
@@ -279,4 +279,19 @@ function Items({
       </Answer>
     </Paper>
   );
+}
+
+/** What a tab shows, for a terminal. */
+function copied(name: string, tab: PipelineTab, search: PipelineSearch): { path: string; cli: string } {
+  const path = `/v1/pipelines/${encodeURIComponent(name)}`;
+  switch (tab) {
+    case 'board':
+      return { path: `${path}/items${itemQuery(search)}`, cli: itemCommand(name, search) };
+    case 'health':
+      return { path: `${path}/health`, cli: command('ostinato pipelines health', name) };
+    case 'moves':
+      return { path: `${path}/moves`, cli: command('ostinato pipelines moves', name) };
+    case 'definition':
+      return { path, cli: command('ostinato pipelines show', name) };
+  }
 }

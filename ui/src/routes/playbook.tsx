@@ -1,23 +1,19 @@
 import { Alert, Grid, Group, List, Paper, Stack, Text, Title } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
-import { useClient, type CombinedError } from 'urql';
-import { JOB_EVENTS, useAsk, useTick } from '../api/live';
+import { JOB_EVENTS, together, useAsk, useTick } from '../api/live';
 import { CopyAs } from '../components/actions';
-import { Answer, Loading, Nothing, Trouble } from '../components/Answer';
+import { AgentGraph } from '../components/AgentGraph';
+import { Answer, Nothing } from '../components/Answer';
 import { Page } from '../components/bits';
 import { DefinitionCard } from '../components/DefinitionCard';
 import { useViewer } from '../components/Doorway';
 import { ExecutionTable } from '../components/ExecutionTable';
 import { RunPlaybook } from '../components/RunPlaybook';
 import { command } from '../model/commands';
-import { agentRows, type AgentDocument, type GraphDocument, type PlaybookDocument } from '../model/playbook';
-import { Run, type TaskRow } from '../model/run';
 import { KINDS } from '../services/definitions';
 import { PLAN, PLAYBOOKS, RUNS, type Plan } from '../services/playbooks';
 import { may } from '../services/viewer';
 
-const JobGraph = lazy(() => import('../components/JobGraph'));
 const route = getRouteApi('/playbooks/$name');
 const WATCHED = { types: JOB_EVENTS };
 
@@ -30,7 +26,7 @@ export function PlaybookPage() {
   const version = playbook?.version ?? 0;
   const plan = useAsk(PLAN, { name }, { tick: version });
   const runs = useAsk(RUNS, { tag: `playbook=${name}` }, { tick: useTick(WATCHED) });
-  const agents = useAgents(name, version);
+  const definition = useAsk(KINDS.playbook.one, { name }, { tick: version });
   return (
     <Page
       title={name}
@@ -42,7 +38,7 @@ export function PlaybookPage() {
         />
       }
     >
-      <Answer of={shelf}>
+      <Answer of={together(shelf, plan, runs, definition)}>
         {() =>
           playbook === undefined ? (
             <Nothing title="There is no such playbook" />
@@ -51,29 +47,21 @@ export function PlaybookPage() {
               <Grid.Col span={{ base: 12, lg: 7 }}>
                 <Stack>
                   <Paper p={0}>
-                    <div style={{ height: 300 }}>
-                      {agents === null ? (
-                        <Loading />
-                      ) : agents instanceof Error ? (
-                        <Trouble error={agents as CombinedError} />
-                      ) : (
-                        <Suspense fallback={<Loading />}>
-                          <JobGraph
-                            run={agents.run}
-                            tasks={agents.rows}
-                            label="Agents of the playbook"
-                            chosen={undefined}
-                            onChoose={(agent) =>
-                              agent &&
-                              void navigate({
-                                to: '/definitions/$kind/$name',
-                                params: { kind: 'agent', name: agent },
-                              })
-                            }
-                          />
-                        </Suspense>
+                    <Answer of={definition}>
+                      {({ found }) => (
+                        <AgentGraph
+                          kind="playbook"
+                          definition={found?.definition}
+                          label="Agents of the playbook"
+                          onChoose={(agent) =>
+                            void navigate({
+                              to: '/definitions/$kind/$name',
+                              params: { kind: 'agent', name: agent },
+                            })
+                          }
+                        />
                       )}
-                    </div>
+                    </Answer>
                   </Paper>
                   <Answer of={plan}>
                     {({ playbookPlan }) => playbookPlan && <PlanCard plan={playbookPlan} />}
@@ -147,42 +135,5 @@ function PlanCard({ plan }: { plan: Plan }) {
         The chain that may take longest: {plan.criticalPath.join(' → ')}
       </Text>
     </Paper>
-  );
-}
-
-interface Agents {
-  readonly rows: readonly TaskRow[];
-  readonly run: Run;
-}
-
-/** The agents with who needs whom, from the definitions of all of them. */
-function useAgents(name: string, version: number): Agents | Error | null {
-  const client = useClient();
-  const [rows, setRows] = useState<readonly TaskRow[] | Error | null>(null);
-  useEffect(() => {
-    let left = false;
-    async function read() {
-      const one = async (kind: 'playbook' | 'graph' | 'agent', of: string) => {
-        const answer = await client.query(KINDS[kind].one, { name: of }).toPromise();
-        if (answer.error) throw answer.error;
-        return answer.data?.found?.definition;
-      };
-      const playbook = (await one('playbook', name)) as PlaybookDocument | undefined;
-      if (!playbook) return;
-      const graph = playbook.graph
-        ? ((await one('graph', playbook.graph)) as GraphDocument | undefined)
-        : null;
-      const agents = await Promise.all((playbook.agents ?? []).map((agent) => one('agent', agent)));
-      const known = agents.filter((agent) => agent !== undefined) as AgentDocument[];
-      if (!left) setRows(agentRows(playbook, graph ?? null, known));
-    }
-    read().catch((error: Error) => !left && setRows(error));
-    return () => {
-      left = true;
-    };
-  }, [client, name, version]);
-  return useMemo(
-    () => (rows === null || rows instanceof Error ? rows : { rows, run: new Run(rows) }),
-    [rows],
   );
 }

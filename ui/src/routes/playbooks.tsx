@@ -4,6 +4,7 @@ import { useAsk } from '../api/live';
 import { CopyAs } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page } from '../components/bits';
+import { readShelfSearch } from '../model/search';
 import { PLAYBOOKS, type Shelf } from '../services/playbooks';
 import { Sheet } from '../components/Sheet';
 
@@ -23,9 +24,7 @@ export function Playbooks() {
         {(data) => (
           <Tabs
             value={tab ?? 'playbooks'}
-            onChange={(next) =>
-              void navigate({ search: { tab: next === 'playbooks' ? undefined : (next ?? undefined) } })
-            }
+            onChange={(next) => void navigate({ search: readShelfSearch({ tab: next }) })}
           >
             <Tabs.List mb="sm">
               <Tabs.Tab value="playbooks">Playbooks {data.playbooks.length}</Tabs.Tab>

@@ -8,7 +8,7 @@ import { Moment, Page } from '../components/bits';
 import { Draft } from '../components/Draft';
 import { SearchIcon } from '../components/icons';
 import { Payload } from '../components/Payload';
-import { command } from '../model/commands';
+import { command, option, withQuery } from '../model/commands';
 import { brief } from '../model/payload';
 import { pruned } from '../model/search';
 import { RESULTS, SEARCH } from '../services/results';
@@ -33,17 +33,21 @@ export function Results() {
   const go = (change: { q?: string; domain?: string; after?: string }) =>
     void navigate({ search: pruned({ ...search, after: undefined, ...change }) });
   const filter = { domain: search.domain };
-  const query = new URLSearchParams(
-    pruned({ q: search.q ?? '', domain: search.domain }) as Record<string, string>,
-  );
   return (
     <Page
       title="Results"
       about="What jobs have saved, found by words and by likeness"
       actions={
         <CopyAs
-          path={`/v1/results/search?${query}`}
-          cli={command('ostinato results search', search.q ?? '')}
+          path={withQuery(search.q === undefined ? '/v1/results' : '/v1/results/search', {
+            q: search.q,
+            domain: search.domain,
+          })}
+          cli={command(
+            search.q === undefined ? 'ostinato results ls' : 'ostinato results search',
+            search.q,
+            ...option('--domain', search.domain),
+          )}
         />
       }
     >
@@ -137,7 +141,7 @@ function OneResult({ one }: { one: Found }) {
             {one.ranks && ` · ${one.ranks}`}
           </Text>
         </div>
-        <Button variant="subtle" onClick={() => setOpened(!opened)} aria-expanded={opened}>
+        <Button variant="subtle" flex="none" onClick={() => setOpened(!opened)} aria-expanded={opened}>
           {opened ? 'Less' : 'Details'}
         </Button>
       </Group>

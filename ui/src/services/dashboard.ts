@@ -1,4 +1,5 @@
 import { graphql, type ResultOf } from '../api/graphql';
+import { JOB_EVENTS } from '../api/live';
 
 export const OVERVIEW = graphql(`
   query Overview {
@@ -19,6 +20,7 @@ export const OVERVIEW = graphql(`
     workers {
       workerId
       alive
+      queues
     }
     deadLetterDepth {
       depth
@@ -65,7 +67,10 @@ export const TRENDS = graphql(`
 export type Trends = ResultOf<typeof TRENDS>;
 
 export const LONGEST = graphql(`
-  query Longest {
+  query Longest($hourAgo: DateTime!) {
+    overdue: executionCounts(by: "status", filter: { status: ["RUNNING"], startedUntil: $hourAgo }) {
+      count
+    }
     executions(first: 6, order: "oldest", filter: { status: ["RUNNING"] }) {
       nodes {
         executionArn
@@ -74,9 +79,10 @@ export const LONGEST = graphql(`
         executionName
         startDate
         job {
-          failed: tasks(state: "failed", first: 1) {
+          failed: tasks(state: "failed", first: 5) {
             nodes {
               taskId
+              optional
               why {
                 sentence
               }
@@ -139,10 +145,20 @@ export type Failure = ResultOf<typeof FAILURES>['executions']['nodes'][number];
 
 export type Running = ResultOf<typeof LONGEST>['executions']['nodes'][number];
 
-/** The task that says most about why an execution goes on and on. */
-export function culprit(running: Running): { taskId: string; why: { sentence: string } } | null {
-  const { job } = running;
-  if (job === null) return null;
-  const [found] = [job.failed, job.pending, job.waiting, job.processing].flatMap((tasks) => tasks.nodes);
-  return found ?? null;
-}
+/** What the menu says beside the names of pages. */
+export const BADGES = graphql(`
+  query Badges {
+    deadLetterDepth {
+      depth
+      alarm
+    }
+    waiting {
+      kind
+      tasks
+    }
+  }
+`);
+
+export const BADGE_EVENTS = {
+  types: [...JOB_EVENTS, 'Task Failed', 'Approval Requested', 'Approval Decided', 'Approval Expired'],
+};

@@ -259,5 +259,5 @@ export const KINDS = {
 export type Kind = keyof typeof KINDS;
 
 export function isKind(text: string): text is Kind {
-  return text in KINDS;
+  return Object.hasOwn(KINDS, text);
 }

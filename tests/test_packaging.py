@@ -1,7 +1,12 @@
-"""uv and pip install the same versions: `make lock` wrote uv.lock and constraints.txt together."""
+"""uv and pip install the same versions (`make lock` wrote uv.lock and constraints.txt together), and the web UI or the
+reason why not."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -45,3 +50,20 @@ def _name_and_specifier(requirement: str) -> tuple[str, str]:
     match = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?([^;]*)(?:;.*)?", requirement)
     assert match is not None
     return match[1], match[2].strip()
+
+
+def test_a_ui_that_cannot_be_built_says_why(tmp_path: Path) -> None:
+    """With an npm that reaches no registry: whoever installs is told, and nothing that is half-built stays."""
+    source, tools = tmp_path / "ui", tmp_path / "bin"
+    for folder in (source, tools):
+        folder.mkdir()
+    for name in ("build.py", "package.json", "package-lock.json"):
+        shutil.copy(ROOT / "ui" / name, source)
+    for name, script in {"node": "echo v24.0.0", "npm": "echo no registry answers >&2; exit 1"}.items():
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    environment = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run([sys.executable, source / "build.py"], env=environment, text=True, capture_output=True)
+    assert done.returncode == 1
+    assert "`npm ci --no-audit --no-fund --loglevel=error` failed:\nno registry answers" in done.stderr
+    assert not (tmp_path / "src").exists()

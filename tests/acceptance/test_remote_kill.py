@@ -43,7 +43,20 @@ def spawn_worker(app: Path, port: int, key: Path) -> subprocess.Popen[bytes]:
     """As people start it."""
     place = ["--server", f"http://127.0.0.1:{port}", "--key-file", str(key)]
     command = [sys.executable, "-m", "ostinato.cli.main", "worker", f"{app}:app", *place]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+async def ready(worker: subprocess.Popen[bytes]) -> None:
+    """Its first word is that it has started. One that is told to stop before that says so by its exit code."""
+    assert worker.stdout is not None
+    assert (await asyncio.to_thread(worker.stdout.readline)).startswith(b"ready")
 
 
 async def serving(port: int) -> None:
@@ -80,19 +93,18 @@ async def test_killed_servers_and_workers_lose_nothing(url: str, tmp_path: Path)
                     await serving(port)
                 else:
                     victim = draw.randrange(len(workers))
-                    workers[victim].send_signal(signal.SIGKILL)
-                    workers[victim].wait()
+                    end(workers[victim])
                     workers[victim] = spawn_worker(tmp_path / "shop.py", port, key_file)
                 report = await audit.audit(watcher.engine.store)
                 assert not report.problems, f"after kill {kill + 1}: {report.problems[:5]}"
             results = await asyncio.gather(*[job.result(timeout=60) for job in jobs])
             for worker in workers:
+                await ready(worker)
                 worker.terminate()
             assert [worker.wait(timeout=20) for worker in workers] == [0, 0]
         finally:
             for process in (server, *workers):
-                process.kill()
-                process.wait()
+                end(process)
         assert len({job.job_id for job in jobs}) == JOBS
         for result in results:
             assert result["j"] == 2 + 3 + 4
@@ -150,14 +162,12 @@ async def test_a_recorded_step_does_not_run_again_after_a_kill(url: str, tmp_pat
             while "entered 1" not in effects.read_text():
                 assert time.monotonic() < until
                 await asyncio.sleep(0.02)
-            processes[1].kill()
-            processes[1].wait()
+            end(processes[1])
             processes.append(spawn_worker(tmp_path / "shop.py", port, key_file))
             assert await made.result(20) == {"a": 2}
         finally:
             for process in processes:
-                process.kill()
-                process.wait()
+                end(process)
     assert effects.read_text().split("\n") == ["paid", "entered 1", "entered 2", ""]
 
 

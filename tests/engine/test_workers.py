@@ -4,6 +4,7 @@ import asyncio
 import collections
 import contextlib
 import contextvars
+import sys
 import threading
 import time
 from typing import Any
@@ -154,6 +155,47 @@ async def test_a_plain_function_that_blocks_does_not_stop_the_others(url: str) -
         assert await run(app, task("b")) == {"b": {}}
         release.set()
         await made.result(support.PATIENCE)
+
+
+async def test_a_plain_function_that_computes_does_not_slow_down_the_others(url: str) -> None:
+    """Python lets one thread compute at a time. It would keep each of a thousand small writes waiting for 5 ms."""
+    app = support.make(url)
+    started, enough = threading.Event(), threading.Event()
+
+    @app.function
+    def compute() -> None:
+        started.set()
+        until = time.monotonic() + support.PATIENCE
+        while not enough.is_set() and time.monotonic() < until:
+            sum(range(1000))
+
+    @app.function
+    async def noop() -> None:
+        pass
+
+    async with app:
+        computing = await app.submit(job(task("c", "compute")))
+        while not started.is_set():
+            await asyncio.sleep(0.01)
+        began = time.monotonic()
+        await run(app, *[task(f"t{n}", "noop") for n in range(1000)])
+        took = time.monotonic() - began
+        enough.set()
+        await computing.result(support.PATIENCE)
+    assert took < 3  # 0.2 s on a calm machine, and more than 4 s if each write waited
+
+
+async def test_a_program_that_has_its_threads_take_turns_more_often_is_left_alone(sqlite_url: str) -> None:
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.00001)
+        async with support.make(sqlite_url):
+            assert sys.getswitchinterval() == pytest.approx(0.00001)
+        sys.setswitchinterval(0.005)
+        async with support.make(sqlite_url):
+            assert sys.getswitchinterval() == pytest.approx(0.0001)
+    finally:
+        sys.setswitchinterval(before)
 
 
 async def test_claiming_ahead_does_not_starve_another_worker(url: str) -> None:

@@ -17,7 +17,11 @@ from ostinato.core import commands, rows
 from ostinato.engine import observing
 from ostinato.store import store
 
-MAX_BATCH = 512
+MAX_BATCH = 1024
+MANY = 16
+"""Reports that come together when functions are quick."""
+GATHER_SECONDS = 0.005
+"""How long others may have to wait for them."""
 LONGEST_PAUSE = 5.0
 STOP_SECONDS = 10.0
 """How long a stop waits for a database that does not take what was handed in."""
@@ -160,6 +164,7 @@ class Committer:
         while True:
             await self._wake.wait()
             await asyncio.sleep(0)  # let what is ready to finish join this batch
+            await self._gather()
             self._wake.clear()
             try:
                 await self.run_once()
@@ -178,6 +183,15 @@ class Committer:
                 raise
             if not self._wake.is_set():
                 self._quiet.set()
+
+    async def _gather(self) -> None:
+        """Let quick functions that are under way report too, while each turn of the event loop brings more: Python runs
+        either them or the transaction, so nothing is lost, and all share one commit."""
+        until = time.monotonic() + GATHER_SECONDS
+        before, gathered = 0, len(self._reports)
+        while gathered > before and MANY <= gathered < MAX_BATCH and time.monotonic() < until:
+            await asyncio.sleep(0)
+            before, gathered = gathered, len(self._reports)
 
     async def run_once(self) -> store.Outcome | None:
         """One transaction: everything handed in so far (up to a bound) and a claim. None if there was nothing to do."""

@@ -15,7 +15,7 @@ import apsw
 
 from ostinato import errors, threads
 from ostinato.core import codec
-from ostinato.store import database, migrate, queries, vectors
+from ostinato.store import chunks, database, migrate, queries, vectors
 
 T = TypeVar("T")
 Connection = Any
@@ -29,6 +29,8 @@ APPLICATION_ID = 0x4F535449
 """Written into our files, so that no other program's file is taken for one."""
 QUICK_COMMIT = 0.001
 """If commits take less, a brief transaction is done where it is asked for: two thread hops would take as long."""
+CHECKPOINT_PAGES = 1000
+"""How long the log may grow before it is copied into the file, after which it begins anew."""
 OLDEST_SAFE_SQLITE = (3, 51, 3)
 """Before it, two processes that write and checkpoint at once can corrupt a WAL file."""
 
@@ -42,6 +44,10 @@ class SqliteDatabase:
         self._blocks = queries.blocks(self.dialect)
         self._writer: _Thread | None = None
         self._reader: _Thread | None = None
+        self._copier: _Thread | None = None
+        self._log_pages = 0
+        self._log_copied = False
+        """Most of the log has been copied, or is being copied, since it grew too long."""
         self._on_the_spot: Connection = None
         self._seen_version = -1
         self._commit_seconds = 10 * QUICK_COMMIT
@@ -56,9 +62,11 @@ class SqliteDatabase:
         _check_library()
         self._writer = _Thread("ostinato-writer")
         self._reader = _Thread("ostinato-reader")
+        self._copier = _Thread("ostinato-checkpoints")
         try:
             await self._writer.call(lambda thread: self._open_writer(thread, migrate))
             await self._reader.call(self._open_reader)
+            await self._copier.call(self._open_copier)
             self._on_the_spot = self._open_to_read()
         except BaseException:
             await self.close()
@@ -68,8 +76,8 @@ class SqliteDatabase:
         if self._on_the_spot is not None:
             self._on_the_spot.close()
             self._on_the_spot = None
-        closing = [thread for thread in (self._reader, self._writer) if thread is not None]
-        self._reader = self._writer = None
+        closing = [thread for thread in (self._copier, self._reader, self._writer) if thread is not None]
+        self._copier = self._reader = self._writer = None
         for thread in closing:
             await thread.close()
 
@@ -170,8 +178,13 @@ class SqliteDatabase:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA temp_store=MEMORY")
             connection.execute("PRAGMA cache_size=-65536")
+            connection.set_wal_hook(self._note_log)
             if todo:
                 self._migrate(connection)
+
+    def _open_copier(self, thread: _Thread) -> None:
+        with _typed_errors():
+            thread.connection = apsw.Connection(self.path)
 
     def _open_reader(self, thread: _Thread) -> None:
         thread.connection = self._open_to_read()
@@ -219,9 +232,26 @@ class SqliteDatabase:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            self._shorten_log(connection)
         if self.after_commit is not None:
             self.after_commit()
         return result
+
+    def _note_log(self, _connection: Connection, _schema: str, pages: int) -> int:
+        self._log_pages = pages
+        return apsw.SQLITE_OK
+
+    def _shorten_log(self, connection: Connection) -> None:
+        """Have a long log copied in another thread, where it takes nobody's time: SQLite alone would do it in a commit.
+        What was written meanwhile is little, and copied here, so that the log can begin anew."""
+        if self._log_pages < CHECKPOINT_PAGES:
+            self._log_copied = False
+        elif self._copier is not None and self._copier.idle:
+            if self._log_copied:
+                _checkpoint(connection)
+            else:
+                self._copier.post(lambda thread: _checkpoint(thread.connection))
+            self._log_copied = not self._log_copied
 
     def _snapshot(self, connection: Connection, script: Callable[[], database.Script[T]]) -> T:
         with _typed_errors():
@@ -249,10 +279,11 @@ class SqliteDatabase:
     def _run(self, connection: Connection, request: database.Run) -> None:
         for name, rows in request.writes:
             if rows:
-                before = connection.total_changes()
-                returned = connection.executemany(self._blocks[name].sql, rows).fetchall()
+                before, returned = connection.total_changes(), 0
+                for sql, bound in chunks.statements(self._blocks[name].sql, rows):
+                    returned += len(connection.executemany(sql, bound).fetchall())
                 if name in database.GUARDED:
-                    changed = len(returned) or connection.total_changes() - before
+                    changed = returned or connection.total_changes() - before
                     if changed != len(rows):
                         raise _Overtaken
 
@@ -323,6 +354,11 @@ class _Thread:
         self._work.put(work)
         return await future
 
+    def post(self, function: Callable[[_Thread], None]) -> None:
+        """The same, for what nobody waits for."""
+        self._asked += 1
+        self._work.put(lambda: function(self))
+
     async def close(self) -> None:
         self._work.put(None)
         await threads.run(self._thread.join)
@@ -340,6 +376,11 @@ class _Thread:
                 return
             work()
             self._done += 1
+
+
+def _checkpoint(connection: Connection) -> None:
+    with contextlib.suppress(apsw.Error):  # another process is at it, or the disk is full: what is in the log is safe
+        connection.wal_checkpoint()
 
 
 def _begin(connection: Connection) -> bool:

@@ -1,0 +1,67 @@
+"""SQLite's log is copied into the file beside what goes on, and begins anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from ostinato.store import connect, database, sqlite
+
+PAGE = 4096
+
+
+@pytest.fixture
+async def db(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> database.Database:
+    monkeypatch.setattr(sqlite, "CHECKPOINT_PAGES", 50)
+    return connect.connect(sqlite_url)
+
+
+async def write(db: database.Database, number: int) -> None:
+    def script() -> database.Script[None]:
+        yield database.Run([("insert_blob", [("default", "job", b"%d" % number, b"x" * 10 * PAGE)])])
+
+    await db.write(script)
+
+
+def log_of(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:///") + "-wal")
+
+
+async def test_the_log_does_not_grow_for_ever(db: database.Database, sqlite_url: str) -> None:
+    await db.open(migrate=False)
+    try:
+        for number in range(200):
+            await write(db, number)
+        # 2,200 pages were written. While a few hundred at the most are being copied, some more may come.
+        assert log_of(sqlite_url).stat().st_size < 1000 * PAGE
+    finally:
+        await db.close()
+
+
+async def test_a_log_that_cannot_be_copied_fails_nobody(db: database.Database, sqlite_url: str) -> None:
+    await db.open(migrate=False)
+    other = apsw.Connection(sqlite_url.removeprefix("sqlite:///"))
+    try:
+        await write(db, -1)
+        other.execute("BEGIN")
+        assert other.execute("SELECT count(*) FROM blob").fetchall() == [(1,)]  # it reads, and keeps the log as it is
+        for number in range(30):
+            await write(db, number)
+        assert log_of(sqlite_url).stat().st_size > 300 * PAGE
+        other.execute("ROLLBACK")
+        for number in range(30, 60):
+            await write(db, number)
+        assert other.execute("SELECT count(*) FROM blob").fetchall() == [(61,)]
+    finally:
+        other.close()
+        await db.close()
+
+
+async def test_nothing_is_left_in_the_log_when_the_database_is_closed(db: database.Database, sqlite_url: str) -> None:
+    await db.open(migrate=False)
+    for number in range(30):
+        await write(db, number)
+    await db.close()
+    assert not log_of(sqlite_url).exists()

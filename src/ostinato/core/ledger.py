@@ -108,9 +108,9 @@ class Ledger(sheet.Sheet):
         if told is None:
             told = self.events[job_id] = []
         if task is None:
-            told.append(pages.entry(kind, None, None, data))
+            told.append((kind, None, None, pages.Raw(data)))
         else:
-            told.append(pages.entry(kind, task.task_id, task.attempt, data))
+            told.append((kind, task.task_id, task.attempt, pages.Raw(data)))
 
     def _hear(self, job: rows.Job, kind: str, task: rows.Task | None, data: bytes) -> None:
         """Rules say nothing of what rules do, or they would never come to an end."""
@@ -126,7 +126,8 @@ class Ledger(sheet.Sheet):
         if old != state:
             if state not in states.TASK_MOVES[old]:
                 states.check_task_move(task.task_id, old, state)
-            self._count(job, task, old, state)
+            if _COUNTER[old] != _COUNTER[state]:
+                self._count(job, task, old, state)
             if job.max_parallel is not None:
                 job.turns += (state in _IN_TURN) - (old in _IN_TURN)
             if old == states.PROCESSING and task.token is not None:
@@ -447,8 +448,6 @@ class Ledger(sheet.Sheet):
     @staticmethod
     def _count(job: rows.Job, task: rows.Task, old: str, new: str) -> None:
         before, after = _COUNTER[old], _COUNTER[new]
-        if before is after:
-            return
         # The usual ways first: what is named takes a third of the time.
         if before == "blocked" and after == "active":
             job.blocked -= 1

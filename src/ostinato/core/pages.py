@@ -17,15 +17,12 @@ MOST_EVENTS = 500
 MOST_BYTES = 64 * 1024
 """Only a page of a single event may be larger."""
 
-Entry = tuple[str, str | None, int | None, msgspec.Raw]
+Raw = msgspec.Raw
+Entry = tuple[str, str | None, int | None, Raw]
+"""One event in a page: its type, task and attempt, and its data as it is."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[Entry]).decode
-
-
-def entry(kind: str, task_id: str | None, attempt: int | None, data: bytes) -> Entry:
-    """One event in a page."""
-    return kind, task_id, attempt, msgspec.Raw(data)
 
 
 def split(entries: Sequence[Entry], first_seq: int) -> Iterator[tuple[int, int, bytes]]:

@@ -111,14 +111,18 @@ class Memory:
                     book.items[job_id] = book.items_by_id[known.item.item_id] = known.item
         for key in wanted.tasks:
             self._recall_task(found, key, book)
+        tasks = book.tasks
         for key in wanted.dependants_of | wanted.failing if wanted.failing else wanted.dependants_of:
-            task = book.tasks.get(key)
+            task = tasks.get(key)
             if task is None or task.dependants is None:
                 found.ups.append(key)
             elif task.dependants:
+                job_id = key[0]
                 book.dependants[key] = [*task.dependants]
                 for dependant in task.dependants:
-                    self._recall_task(found, (key[0], dependant), book)
+                    below = (job_id, dependant)
+                    if below not in tasks:
+                        self._recall_task(found, below, book)
         return found
 
     def remember(self, tenant: str, book: ledger.Ledger, recalled: Recalled) -> dict[str, dict[str, bytes]]:
@@ -178,13 +182,12 @@ class Memory:
 
     @staticmethod
     def _recall_task(found: Recalled, key: rows.TaskKey, book: ledger.Ledger) -> None:
-        if key not in book.tasks:
-            known = found.jobs.get(key[0])
-            task = None if known is None else known.tasks.get(key)
-            if task is None:
-                found.keys.append(key)
-            else:
-                book.tasks[key] = task
+        known = found.jobs.get(key[0])
+        task = None if known is None else known.tasks.get(key)
+        if task is None:
+            found.keys.append(key)
+        else:
+            book.tasks[key] = task
 
     def _take(self, tenant: str, job_id: str) -> Known | None:
         known = self._jobs.pop((tenant, job_id), None)

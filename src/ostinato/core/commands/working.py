@@ -94,7 +94,7 @@ class Claim(msgspec.Struct, gc=False):
             task.resuming = False
         else:
             task.attempt += 1
-        changed = book.retry_of(task)
+        changed = book.retry_of(task) if book.retries else None
         task.max_attempts = policy.max_attempts if changed is None else changed.max_attempts
         task.worker = self.worker
         task.token = self.token

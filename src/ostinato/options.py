@@ -38,8 +38,9 @@ class EngineOptions:
 
     concurrency: int = 10
     """Functions that run at the same time in one worker."""
-    max_prefetch: int = 2000
-    """Tasks that a worker may claim ahead of those it runs; it does so only for functions that have been quick."""
+    max_prefetch: int = 10_000
+    """Tasks that a worker may claim ahead of those it runs; it does so only for functions that have been quick, and for
+    no more than 2,000 while there are other workers."""
     queues: tuple[str, ...] = ("default",)
     """The queues that this worker serves."""
     lease_seconds: float = 30.0

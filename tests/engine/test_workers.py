@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, Retry
+from ostinato import EngineOptions, Ostinato, Retry
 from ostinato.engine import worker
 from tests.engine import support
 from tests.engine.support import job, run, task
@@ -196,6 +196,45 @@ async def test_a_program_that_has_its_threads_take_turns_more_often_is_left_alon
             assert sys.getswitchinterval() == pytest.approx(0.0001)
     finally:
         sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize(
+    ("alone", "calls", "seconds", "most", "ahead"),
+    [
+        (True, 100, 0.00001, 10_000, 10_000),
+        (True, 1, 0.00001, 10_000, 2_500),
+        (True, 100, 0.00001, 50, 50),
+        (True, 100, 0.001, 10_000, 500),
+        (True, 100, 10.0, 10_000, 0),
+        (False, 100, 0.00001, 10_000, 2_000),
+        (False, 1, 0.00001, 10_000, 250),
+        (False, 100, 0.00001, 50, 50),
+        (False, 0, 0.0, 10_000, 0),
+    ],
+)
+def test_who_is_alone_claims_more_ahead(alone: bool, calls: int, seconds: float, most: int, ahead: int) -> None:
+    pace = worker._Pace()  # pyright: ignore[reportPrivateUsage]
+    for _ in range(calls):
+        pace.note(seconds)
+    assert pace.ahead(EngineOptions(max_prefetch=most), alone=alone) == ahead
+
+
+async def test_a_worker_knows_whether_it_is_alone(url: str) -> None:
+    first, second = support.make(url), support.make(url)
+
+    async def alone() -> bool:
+        return first.engine.worker is not None and first.engine.worker.alone
+
+    async def not_alone() -> bool:
+        return not await alone()
+
+    async with first:
+        assert await alone()
+        async with second:
+            assert second.engine.worker is not None
+            assert not second.engine.worker.alone
+            await support.until(not_alone)
+        await support.until(alone)
 
 
 async def test_claiming_ahead_does_not_starve_another_worker(url: str) -> None:

@@ -238,6 +238,12 @@ class Engine:
             await self.store.register_worker(
                 self.tenant, self.worker.worker_id, self.options.lease_seconds, about, known
             )
+            await self._look_for_others(self.worker)
+
+    async def _look_for_others(self, own: worker.Worker) -> None:
+        """Whether there is anybody who could take what our worker leaves. Guests have a queue of their own."""
+        here = {engine.worker.worker_id for engine in (self, *self.guests) if engine.worker is not None}
+        own.alone = not await self.store.has_other_workers(self.tenant, here)
 
     def _lost_from_thread(self) -> None:
         if self._main_loop is not None and not self._main_loop.is_closed():
@@ -490,6 +496,7 @@ class Engine:
             await self._tell_of_ends(list(self._waiters))
         if self.worker is not None and time.monotonic() - self._leases_checked_at > LEASE_CHECK_SECONDS:
             self._leases_checked_at = time.monotonic()
+            await self._look_for_others(self.worker)
             await self.check_leases()
         for guest in list(self.guests):
             await guest.look_around()

@@ -25,6 +25,10 @@ AHEAD_SECONDS = 0.05
 """How much work to hold ready: enough to keep busy during a commit, little enough not to keep it from others."""
 TRUST = 250
 """Tasks of a function that may be claimed ahead for each one that was seen to be quick."""
+TRUST_ALONE = 10 * TRUST
+"""… where there is nobody else who could have run them, should they turn out slow."""
+SHARED_PREFETCH = 2_000
+"""Tasks that may be claimed ahead where others could run them: some 50 ms of work."""
 STALE_SECONDS = 1.0
 """A task that was claimed ahead and has not started after this long is handed back."""
 TURN = 20
@@ -69,10 +73,12 @@ class _Pace:
         self._calls += 1
         self._seconds = seconds if self._calls == 1 else (self._seconds + seconds) / 2
 
-    def ahead(self, settings: options.EngineOptions) -> int:
+    def ahead(self, settings: options.EngineOptions, *, alone: bool) -> int:
         """As many as can be run within a commit or two, but no more than what is known of the function warrants."""
         within = int(settings.concurrency * AHEAD_SECONDS / max(self._seconds, 1e-6))
-        return min(settings.max_prefetch, within, self._calls * TRUST)
+        if alone:
+            return min(settings.max_prefetch, within, self._calls * TRUST_ALONE)
+        return min(settings.max_prefetch, within, self._calls * TRUST, SHARED_PREFETCH)
 
 
 class Worker:
@@ -93,6 +99,8 @@ class Worker:
         self._buffer: collections.OrderedDict[str, tuple[float, rows.Lease]] = collections.OrderedDict()
         self._running: dict[str, _Running] = {}
         self._paces: dict[str, _Pace] = {}
+        self.alone = False
+        """No other worker was there lately that could take what this one leaves."""
         self._stopping = False
         self._last_claim: commands.Claim | None = None
         self._claimed_at = 0.0
@@ -112,15 +120,17 @@ class Worker:
         if self._stopping or not self._functions:
             return None
         held = len(self._running) + len(self._buffer)
-        alone = held == 0
+        idle = held == 0
         if held and self._last_claim is not None and self._last_claim.passed_over:
             # A task is waiting that should run alone. It does, unless that takes too long to come about.
-            alone = time.monotonic() - self._claimed_at > self._options.lease_seconds
-            if not alone:
+            idle = time.monotonic() - self._claimed_at > self._options.lease_seconds
+            if not idle:
                 return None
         slots = max(self._options.concurrency - held, 0)
         stuck = slots == 0 and time.monotonic() - self._ended_at > STALE_SECONDS
-        allowed = {} if stuck else {name: pace.ahead(self._options) for name, pace in self._paces.items()}
+        allowed: dict[str, int] = {}
+        if not stuck:
+            allowed = {name: pace.ahead(self._options, alone=self.alone) for name, pace in self._paces.items()}
         most = self._options.concurrency + max(allowed.values(), default=0)
         room = most - held
         # Few and often would cost a transaction each: wait until a good part of the room is free.
@@ -131,7 +141,7 @@ class Worker:
             self._policies = {name: function.policy for name, function in self._functions.items()}
         done, self._done_tokens = self._done_tokens, []
         token = uuid_utils.uuid4().hex
-        claim = commands.Claim(self.worker_id, token, self._policies, self._queues, slots, ahead, idle=alone, done=done)
+        claim = commands.Claim(self.worker_id, token, self._policies, self._queues, slots, ahead, idle=idle, done=done)
         self._last_claim = claim
         self._claimed_at = time.monotonic()
         return claim

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from ostinato.core import codec, rows
@@ -89,6 +89,15 @@ class Fleet:
                 {"workerId": w, "startedAt": s, "expiresAt": e, "alive": e > now} | codec.decode(about)
                 for w, s, e, about in found
             ]
+
+        return await self.db.read(script, snapshot=False)
+
+    async def has_other_workers(self, tenant: str, own: Collection[str]) -> bool:
+        """Whether anybody else is there to take a task."""
+
+        def script() -> database.Script[bool]:
+            found = yield fetch("live_workers", tenant=tenant, now=self.db.now(), most=len(own) + 1)
+            return any(worker_id not in own for (worker_id,) in found)
 
         return await self.db.read(script, snapshot=False)
 

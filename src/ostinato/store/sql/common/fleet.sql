@@ -27,6 +27,10 @@ RETURNING worker_id;
 -- The workers of a tenant.
 SELECT worker_id, started_at, expires_at, about FROM worker WHERE tenant = :tenant ORDER BY started_at;
 
+-- name: live_workers
+-- Some of the workers of a tenant that are alive.
+SELECT worker_id FROM worker WHERE tenant = :tenant AND expires_at > :now LIMIT :most;
+
 -- name: read_worker
 -- What a worker has said of itself, unless it was declared dead.
 SELECT about FROM worker WHERE tenant = :tenant AND worker_id = :worker_id;

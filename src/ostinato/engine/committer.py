@@ -164,7 +164,8 @@ class Committer:
         while True:
             await self._wake.wait()
             await asyncio.sleep(0)  # let what is ready to finish join this batch
-            await self._gather()
+            if len(self._reports) >= MANY:
+                await self._gather()
             self._wake.clear()
             try:
                 await self.run_once()
@@ -189,7 +190,7 @@ class Committer:
         either them or the transaction, so nothing is lost, and all share one commit."""
         until = time.monotonic() + GATHER_SECONDS
         before, gathered = 0, len(self._reports)
-        while gathered > before and MANY <= gathered < MAX_BATCH and time.monotonic() < until:
+        while before < gathered < MAX_BATCH and time.monotonic() < until:
             await asyncio.sleep(0)
             before, gathered = gathered, len(self._reports)
 

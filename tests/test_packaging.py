@@ -1,6 +1,7 @@
 """uv and pip install the same versions (`make lock` wrote uv.lock and constraints.txt together), and the web UI or the
 reason why not."""
 
+import importlib.util
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -50,6 +52,26 @@ def _name_and_specifier(requirement: str) -> tuple[str, str]:
     match = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?([^;]*)(?:;.*)?", requirement)
     assert match is not None
     return match[1], match[2].strip()
+
+
+def test_the_wheel_holds_all_that_a_server_needs(tmp_path: Path) -> None:
+    """Whatever is a file of the package, and the web UI, which is not in the repository."""
+    if importlib.util.find_spec("pip"):
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    else:
+        command = ["uv", "build", "--quiet", "--wheel"]
+    target = "--wheel-dir" if "pip" in command else "--out-dir"
+    subprocess.run([*command, target, tmp_path, ROOT], check=True, env=os.environ | {"OSTINATO_UI": "require"})
+    (wheel,) = tmp_path.glob("ostinato-*.whl")
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    source = ROOT / "src"
+    here = {f"{file.relative_to(source)}" for file in source.rglob("*") if file.is_file() and file.suffix != ".pyc"}
+    assert here - packed == set()
+    assert {"ostinato/py.typed", "ostinato/_ui/index.html", "ostinato/api/graphql/schema.graphql"} <= packed
+    assert {name.split("/")[0] for name in packed} == {
+        "ostinato",
+        wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info",
+    }
 
 
 def test_a_ui_that_cannot_be_built_says_why(tmp_path: Path) -> None:

@@ -56,10 +56,10 @@ class Reaper(service.Service):
 
     async def run_once(self) -> float:
         for tenant, worker_id in await self._store.dead_workers():
-            leases = await self._store.leases_of_worker(tenant, worker_id)
+            leases = await self._store.leases_of_dead_worker(tenant, worker_id)
             tokens = sorted({lease.token for lease in leases})
             await self._expire(tenant, leases, commands.DropLeases(worker_id, tokens))
-            await self._store.forget_worker(tenant, worker_id)
+            await self._store.forget_dead_worker(tenant, worker_id)
         if time.monotonic() - self._swept_at >= self._sweep_seconds:
             await self.sweep()
         return self._interval

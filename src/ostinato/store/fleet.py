@@ -72,6 +72,14 @@ class Fleet:
 
         return await self.db.write(script)
 
+    async def forget_dead_worker(self, tenant: str, worker_id: str) -> bool:
+        """The same, if it is still dead: it may have started anew since it was found."""
+
+        def script() -> database.Script[bool]:
+            return bool((yield fetch("forget_dead_worker", tenant=tenant, worker_id=worker_id, now=self.db.now())))
+
+        return await self.db.write(script)
+
     async def worker(self, tenant: str, worker_id: str) -> dict[str, Any] | None:
         """What a worker has said of itself; None if nobody knows it, or it was declared dead."""
 
@@ -129,12 +137,16 @@ class Fleet:
         """Everything that a worker holds."""
 
         def script() -> database.Script[list[LostLease]]:
-            found = yield fetch("leases_of_worker", tenant=tenant, worker_id=worker_id)
-            return [
-                LostLease(tenant, job_id, task_id, token, worker_id, False)
-                for token, tasks in found
-                for job_id, task_id in codec.decode(tasks)
-            ]
+            return _held(tenant, worker_id, (yield fetch("leases_of_worker", tenant=tenant, worker_id=worker_id)))
+
+        return await self.db.read(script, snapshot=False)
+
+    async def leases_of_dead_worker(self, tenant: str, worker_id: str) -> list[LostLease]:
+        """The same, if it is still dead: what it claims after it has started anew is its own."""
+
+        def script() -> database.Script[list[LostLease]]:
+            wanted = {"tenant": tenant, "worker_id": worker_id, "now": self.db.now()}
+            return _held(tenant, worker_id, (yield fetch("leases_of_dead_worker", **wanted)))
 
         return await self.db.read(script, snapshot=False)
 
@@ -222,6 +234,14 @@ class Fleet:
             return (yield from _remove(tenant, before, found))
 
         return await self.db.write(script)
+
+
+def _held(tenant: str, worker_id: str, claims: list[database.Row]) -> list[LostLease]:
+    return [
+        LostLease(tenant, job_id, task_id, token, worker_id, False)
+        for token, tasks in claims
+        for job_id, task_id in codec.decode(tasks)
+    ]
 
 
 def _remove(tenant: str, before: int, old: list[database.Row]) -> database.Script[int]:

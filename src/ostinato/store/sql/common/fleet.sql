@@ -43,6 +43,11 @@ SELECT tenant, worker_id FROM worker WHERE expires_at < :now LIMIT :most;
 -- The claims of a worker.
 SELECT token, tasks FROM lease WHERE tenant = :tenant AND worker = :worker_id;
 
+-- name: leases_of_dead_worker
+-- The same of one that has not been heard of for too long, and has not started anew since.
+SELECT l.token, l.tasks FROM worker r JOIN lease l ON l.tenant = r.tenant AND l.worker = r.worker_id
+WHERE r.tenant = :tenant AND r.worker_id = :worker_id AND r.expires_at < :now;
+
 -- name: all_leases
 -- Every claim, and whether its worker is known.
 SELECT l.tenant, l.worker, l.token, l.tasks, r.worker_id IS NOT NULL
@@ -51,6 +56,12 @@ FROM lease l LEFT JOIN worker r ON r.tenant = l.tenant AND r.worker_id = l.worke
 -- name: forget_worker
 -- A worker has ended, and nothing is leased to it any more.
 DELETE FROM worker WHERE tenant = :tenant AND worker_id = :worker_id
+    AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.tenant = :tenant AND l.worker = :worker_id)
+RETURNING worker_id;
+
+-- name: forget_dead_worker
+-- The same for one that has not been heard of for too long, and has not started anew since.
+DELETE FROM worker WHERE tenant = :tenant AND worker_id = :worker_id AND expires_at < :now
     AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.tenant = :tenant AND l.worker = :worker_id)
 RETURNING worker_id;
 

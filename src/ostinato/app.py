@@ -396,7 +396,10 @@ class Ostinato:
         """What gets into the index: report status changes of executions elsewhere, and tag their definitions."""
         running = self.engine
         if self._index is None or self._index.store is not running.store:
-            self._index = indexing.Indexer(running.store, self.tenant, self.options)
+            from ostinato.reactions import events as outside
+
+            record = functools.partial(outside.report, running)
+            self._index = indexing.Indexer(running.store, self.tenant, self.options, record)
         return self._index
 
     async def rebuild_index(self, progress: reindexing.Progress | None = None) -> reindexing.Rebuilt:

@@ -190,6 +190,11 @@ def is_status_change(event: Mapping[str, Any]) -> bool:
     return event.get("source") == SOURCE and event.get("detail-type") == DETAIL_TYPE
 
 
+def status_change(detail: Any) -> dict[str, Any]:
+    """The event that says this."""
+    return {"source": SOURCE, "detail-type": DETAIL_TYPE, "detail": detail}
+
+
 def read_event(event: Any, *, stages: Iterable[str] = STAGES, at: str = "") -> Reported:
     """A status-change event in the envelope of EventBridge; InvalidInput that points at the field, after `at`."""
     envelope = _object(event, at or "event")

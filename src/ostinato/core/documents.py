@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 import msgspec
 
 from ostinato import errors
+from ostinato.core import shapes
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -166,6 +167,7 @@ def _located(
     sentence, path = str(error), ""
     if found := _PLACE.search(sentence):
         sentence, path = sentence[: found.start()], found["path"]
+    sentence = shapes.explain(sentence)
     if kind is not None and sentence.startswith("Invalid enum value"):
         sentence += _choices(kind, path.removeprefix("."))
     at = field + path if path.startswith("[") or not path else join(field, path.removeprefix("."))

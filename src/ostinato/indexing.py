@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors, options
-from ostinato.core import executions, rulebook
+from ostinato.core import arguments, executions, rulebook
 from ostinato.store import store as store_
 
 KNOWN = 10_000
@@ -63,9 +63,10 @@ class Indexer:
         """Take status-change events, in any order and any number of times. A bad one is refused with all others.
 
         Each is recorded like one that was posted: rules act on it, and a rebuild knows of it."""
-        for n, event in enumerate(events):
-            self._read(event, "" if len(events) == 1 else f"events[{n}]")
-        return await self.take(await self._record(events))
+        given = arguments.items(events, "events", "events")
+        for n, event in enumerate(given):
+            self._read(event, "" if len(given) == 1 else f"events[{n}]")
+        return await self.take(await self._record(given))
 
     async def take(self, recorded: Sequence[Mapping[str, Any]]) -> Indexed:
         """Take status changes that were checked and recorded before."""

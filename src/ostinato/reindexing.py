@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ostinato import indexing
-from ostinato.core import codec, executions
+from ostinato.core import arguments, codec, executions
 
 AT_ONCE = 500
 FOLDED = 200_000
@@ -43,6 +43,8 @@ Progress = Callable[[Rebuilt], None]
 
 
 async def rebuild(indexer: indexing.Indexer, progress: Progress | None = None) -> Rebuilt:
+    if progress is not None and not callable(progress):
+        raise arguments.invalid("progress", "a function that takes how far it is, or None", progress)
     done = Rebuilt()
     tell = progress or _say_nothing
     done.total_jobs, done.total_events = await indexer.store.index_size(indexer.tenant)

@@ -244,11 +244,13 @@ def read_tags(given: Any, field: str = "tags") -> dict[str, str]:
     """Tags as an object, or as the list of keys and values that AWS writes."""
     if isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
         entries = [_object(entry, f"{field}[{n}]") for n, entry in enumerate(cast("Sequence[Any]", given))]
-        given = {entry.get("key", entry.get("Key")): entry.get("value", entry.get("Value")) for entry in entries}
-    tags = _object(given, field)
-    for key, value in tags.items():
-        if not isinstance(key, str) or not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        pairs = [(entry.get("key", entry.get("Key")), entry.get("value", entry.get("Value"))) for entry in entries]
+    else:
+        pairs = list(_object(given, field).items())
+    for key, value in pairs:
+        if not isinstance(key, str) or not isinstance(value, str):
             raise _invalid(field, f"must have texts as keys and values, not {_shown(key)}: {_shown(value)}")
+    tags = dict(cast("list[tuple[str, str]]", pairs))
     graph.check_tags(tags, field)
     return dict(sorted(tags.items()))
 

@@ -30,7 +30,7 @@ from ostinato import (
 )
 from ostinato import results as results_
 from ostinato import secrets as secrets_
-from ostinato.core import audit_chain, codec, commands, filters, graph, statuses
+from ostinato.core import arguments, audit_chain, codec, commands, filters, graph, statuses
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import bell, engine, scribe
@@ -215,7 +215,7 @@ class Ostinato:
 
     async def submit_many(self, jobs: Sequence[Any], /, *, actor: str | None = None, **overrides: Any) -> list[Job]:
         """Submit many jobs. Each is checked before any is entered, so that a bad one changes nothing."""
-        batch = [await self._prepare(job, overrides, actor) for job in jobs]
+        batch = [await self._prepare(job, overrides, actor) for job in arguments.items(jobs, "jobs", "jobs")]
         return await asyncio.gather(*[self._enter(command) for command in batch])
 
     async def _enter(self, command: commands.Submit) -> Job:
@@ -233,6 +233,7 @@ class Ostinato:
             await self.note(actor, "jobs.submit", answer.job_id)
 
     async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:
+        arguments.text_or_none(actor, "actor")
         return await self.engine.prepare_job(secrets_.hide_in_document(_document(job, overrides)), actor)
 
     async def submit_task(
@@ -240,7 +241,8 @@ class Ostinato:
     ) -> Job:
         """Submit a standalone task: no graph to write. `submit` holds settings of the task, such as its retry."""
         called = name.name if isinstance(name, functions.Function) else name
-        task = {"taskId": "task", "name": called, "input": given} | dict(submit or {})
+        settings = {} if submit is None else arguments.mapping(submit, "submit")
+        task = {"taskId": "task", "name": called, "input": given} | settings
         return await self.submit({"name": called, "tasks": [task]})
 
     async def plan(self, job: Any, /) -> graph.Plan:
@@ -262,6 +264,7 @@ class Ostinato:
 
         With a `signal_id` of your own it can be sent again after a failure without arriving twice.
         """
+        arguments.text(job_id, "job_id")
         if signal_id is not None:
             graph.check_id(signal_id, "signal_id")
         graph.check_id(name, "the name of a signal")
@@ -281,6 +284,7 @@ class Ostinato:
         actor: str | None = None,
     ) -> None:
         """Say in the stream of a job how it stands, for all who follow it. It changes nothing about the job."""
+        arguments.text(job_id, "job_id")
         told = statuses.check(*secrets_.hide_in_document([status, message]))
         await self.note(actor, "jobs.publishStatus", job_id)
         at = None if timestamp is None else statuses.written(timestamp)
@@ -350,7 +354,7 @@ class Ostinato:
 
     async def job(self, job_id: str) -> Job:
         """Find a job again, from any process."""
-        await self.engine.store.job(self.tenant, job_id)
+        await self.engine.store.job(self.tenant, arguments.text(job_id, "job_id"))
         return Job(self, job_id)
 
     async def usage(
@@ -383,7 +387,8 @@ class Ostinato:
 
     async def execution(self, execution_arn: str) -> views.ExecutionView:
         """One execution."""
-        return views.execution_view(await self.engine.store.execution(self.tenant, execution_arn))
+        arn = arguments.text(execution_arn, "execution_arn")
+        return views.execution_view(await self.engine.store.execution(self.tenant, arn))
 
     async def execution_counts(self, by: str, **wanted: Unpack[filters.ExecutionsWanted]) -> list[views.CountView]:
         """How many executions there are, by `status`, or by `day` or `hour` of UTC, in order."""
@@ -396,7 +401,10 @@ class Ostinato:
         """What gets into the index: report status changes of executions elsewhere, and tag their definitions."""
         running = self.engine
         if self._index is None or self._index.store is not running.store:
-            self._index = indexing.Indexer(running.store, self.tenant, self.options)
+            from ostinato.reactions import events as outside
+
+            record = functools.partial(outside.report, running)
+            self._index = indexing.Indexer(running.store, self.tenant, self.options, record)
         return self._index
 
     async def rebuild_index(self, progress: reindexing.Progress | None = None) -> reindexing.Rebuilt:
@@ -412,7 +420,8 @@ class Ostinato:
 
     async def dead_letter(self, job_id: str, task_id: str) -> lists.DeadLetter | None:
         """One dead letter, if the task is one."""
-        return await self.engine.store.dead_letter(self.tenant, job_id, task_id)
+        key = arguments.text(job_id, "job_id"), arguments.text(task_id, "task_id")
+        return await self.engine.store.dead_letter(self.tenant, *key)
 
     async def dead_letter_depth(self) -> views.DeadLetterDepth:
         """How many dead letters there are, and whether that is more than `EngineOptions.dead_letter_alarm`."""
@@ -426,11 +435,12 @@ class Ostinato:
         """Run dead letters, given as (job id, task id), again: same policy, same history, all their attempts.
 
         One that is no dead letter is refused; a dry run only says which of them are."""
+        chosen = redriving.check(letters)
         if dry_run:
-            return redriving.told(await self.engine.store.are_dead_letters(self.tenant, letters), dry_run=True)
-        target = "/".join(letters[0]) if len(letters) == 1 else ""
-        await self.note(actor, "deadLetters.redrive", target, letters=len(letters))
-        return redriving.told(await redriving.redrive(self.engine, letters, actor))
+            return redriving.told(await self.engine.store.are_dead_letters(self.tenant, chosen), dry_run=True)
+        target = "/".join(chosen[0]) if len(chosen) == 1 else ""
+        await self.note(actor, "deadLetters.redrive", target, letters=len(chosen))
+        return redriving.told(await redriving.redrive(self.engine, chosen, actor))
 
     async def redrive_matching(
         self, *, dry_run: bool = False, actor: str | None = None, **wanted: Unpack[filters.DeadLettersWanted]
@@ -444,7 +454,7 @@ class Ostinato:
 
     async def events(self, *, cursor: str | None = None, most: int = 1000) -> list[stream.FeedEvent]:
         """Events of all jobs in the order of their commits, after a cursor. None is ever skipped."""
-        return await self.engine.store.feed(self.tenant, cursor, most)
+        return await self.engine.store.feed(self.tenant, cursor, arguments.number(most, "most", 1))
 
     async def tail(self, *, cursor: str | None = None) -> AsyncIterator[stream.FeedEvent]:
         """Events of all jobs as they happen, from a cursor on (or from now on)."""
@@ -469,7 +479,8 @@ class Ostinato:
         Record first, then act: nothing is then done that the log does not know of. How it went is in the job's events.
         """
         request = request_id or scribe.request_id.get()
-        entry = audit_chain.new_entry(actor, action, target, request, dict(details or {}))
+        said = {} if details is None else arguments.mapping(details, "details")
+        entry = audit_chain.new_entry(actor, action, target, request, said)
         return views.audit_entry_view(await self.engine.scribe.record(entry))
 
     async def note(self, actor: str | None, action: str, target: str = "", **details: Any) -> None:
@@ -485,7 +496,7 @@ class Ostinato:
 
     async def verify_audit_log(self, *, head: str | None = None) -> audit_chain.Verdict:
         """Whether the log is as it was written; `head` is an end of it that was noted elsewhere, as `SEQ:HASH`."""
-        return await self.engine.store.verify_audit(self.tenant, head=head)
+        return await self.engine.store.verify_audit(self.tenant, head=arguments.text_or_none(head, "head"))
 
     # --- encryption --------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import msgspec
 
 from ostinato import errors, views
 from ostinato import secrets as secrets_
-from ostinato.core import approvals, codec, commands, filters, moments
+from ostinato.core import approvals, arguments, codec, commands, filters, moments
 from ostinato.core.commands import asking
 from ostinato.store import approvals as inbox
 
@@ -115,6 +115,9 @@ class Approvals:
         """What is waiting for people, oldest first; with another `state` what became so, with None all.
 
         `approver` leaves what this person may decide; `called` is another name by which they may be asked."""
+        given = {"state": state, "job_id": job_id, "task_id": task_id, "approver": approver, "called": called}
+        for field, value in given.items():
+            arguments.text_or_none(value, field)
         if task_id is not None and job_id is None:
             raise errors.InvalidInput("task_id needs the job_id that it belongs to", field="job_id")
         who = None if approver is None else (approver, called)
@@ -124,6 +127,7 @@ class Approvals:
 
     async def get(self, job_id: str, task_id: str, *, key: str | None = None) -> ApprovalDetail:
         """The approval that a task waits for, or asked for last, with the outputs of what the task depends on."""
+        _check_place(job_id, task_id, key)
         target, tenant = self._app.engine.store, self._app.tenant
         found = await target.approval(tenant, job_id, task_id, key)
         outputs = await target.dependency_outputs(tenant, (job_id, task_id), None)
@@ -146,8 +150,13 @@ class Approvals:
 
         A `payload` replaces what it is about, where that is allowed. With the `version` that was looked at, the
         decision is refused if something else is asked by now."""
+        _check_place(job_id, task_id, key)
         approvals.check_actor(actor)
         approvals.check_notes(notes)
+        arguments.text(decision, "decision")
+        arguments.text_or_none(called, "called")
+        if version is not None:
+            arguments.number(version, "version")
         if decision not in (approvals.APPROVE, approvals.REJECT):
             item_id = await self._app.pipelines.reviewed_by_task(job_id, task_id)
             if item_id is not None:  # such a decision begins the item of a pipeline again
@@ -180,3 +189,9 @@ class Approvals:
     async def waiting(self) -> inbox.Waiting:
         """How much waits for people, and since when the oldest does (in microseconds)."""
         return await self._app.engine.store.count_waiting_approvals(self._app.tenant)
+
+
+def _check_place(job_id: Any, task_id: Any, key: Any) -> None:
+    arguments.text(job_id, "job_id")
+    arguments.text(task_id, "task_id")
+    arguments.text_or_none(key, "key")

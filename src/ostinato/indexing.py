@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import collections
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ostinato import errors, options
-from ostinato.core import executions
+from ostinato.core import arguments, executions, rulebook
 from ostinato.store import store as store_
 
 KNOWN = 10_000
 """How many definitions are remembered."""
 KNOWN_SECONDS = 60.0
 """How long: another process may say otherwise."""
+WRITTEN = "Execution Written"
+"""The type of what is recorded of an execution that a rule writes to the index. Its source is the engine."""
 TAGS_UNKNOWN = "tags_unknown"
 NOT_TAGGED = "not_tagged"
 _REASONS = {
@@ -25,6 +27,10 @@ _REASONS = {
     "`ostinato index tag`",
     NOT_TAGGED: "its definition does not have the tags of what is indexed",
 }
+
+
+Record = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[dict[str, Any]]]]
+"""Records status changes, each once; the answer is each as it was recorded, now or before."""
 
 
 class Skipped(msgspec.Struct, frozen=True, rename="camel"):
@@ -45,29 +51,36 @@ class Indexed(msgspec.Struct, frozen=True, rename="camel"):
 class Indexer:
     """The index of one tenant. Cheap, but keep it: it remembers the tags of definitions, and asks for each once."""
 
-    def __init__(self, target: store_.Store, tenant: str, settings: options.EngineOptions) -> None:
+    def __init__(self, target: store_.Store, tenant: str, settings: options.EngineOptions, record: Record) -> None:
         self.store = target
         self.tenant = tenant
         self._settings = settings
+        self._record = record
         self._known: collections.OrderedDict[str, tuple[float, dict[str, str] | None]] = collections.OrderedDict()
         self._asking: dict[str, asyncio.Task[dict[str, str] | None]] = {}
 
     async def report(self, events: Sequence[Any]) -> Indexed:
-        """Take status-change events, in any order and any number of times. A bad one is refused with all others."""
-        stages = self._settings.index_stages
-        single = len(events) == 1
-        reported = [
-            executions.read_event(event, stages=stages, at="" if single else f"events[{n}]")
-            for n, event in enumerate(events)
-        ]
-        taken, skipped = await self.select(reported)
+        """Take status-change events, in any order and any number of times. A bad one is refused with all others.
+
+        Each is recorded like one that was posted: rules act on it, and a rebuild knows of it."""
+        given = arguments.items(events, "events", "events")
+        for n, event in enumerate(given):
+            self._read(event, "" if len(given) == 1 else f"events[{n}]")
+        return await self.take(await self._record(given))
+
+    async def take(self, recorded: Sequence[Mapping[str, Any]]) -> Indexed:
+        """Take status changes that were checked and recorded before."""
+        taken, skipped = await self.select([self._read(event) for event in recorded])
         await self.store.index_executions(self.tenant, taken)
         return Indexed(len(taken), skipped)
+
+    def _read(self, event: Any, at: str = "") -> executions.Reported:
+        return executions.read_event(event, stages=self._settings.index_stages, at=at)
 
     def read_recorded(self, event: Any) -> executions.Reported | None:
         """What a recorded status change says; None if it cannot be read."""
         try:
-            return executions.read_event(event, stages=self._settings.index_stages)
+            return self._read(event)
         except errors.InvalidInput:
             return None
 
@@ -153,3 +166,13 @@ class Indexer:
         self._known.move_to_end(arn)
         while len(self._known) > KNOWN:
             self._known.popitem(last=False)
+
+
+def written(detail: Any) -> dict[str, Any]:
+    """What is recorded of an execution that a rule writes."""
+    return {"source": rulebook.SOURCE, "detail-type": WRITTEN, "detail": detail}
+
+
+def is_written(event: Mapping[str, Any]) -> bool:
+    """Whether it is that. Nobody else can say so: the source is not for others."""
+    return event.get("source") == rulebook.SOURCE and event.get("detail-type") == WRITTEN

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ostinato import errors, views
 from ostinato import secrets as secrets_
-from ostinato.core import codec, commands, graph, usage, why
+from ostinato.core import arguments, codec, commands, graph, usage, why
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
@@ -45,23 +45,32 @@ class Job:
 
     async def tasks(self, *, state: str | None = None, after: int = -1, most: int = 1000) -> list[views.TaskView]:
         """Tasks in the producer's order; `after` is the position of the last one of the page before."""
+        arguments.text_or_none(state, "state")
+        arguments.number(after, "after")
+        arguments.number(most, "most", 1)
         found = await self._app.engine.store.tasks(self._app.tenant, self.job_id, state=state, after=after, most=most)
         return [views.task_view(row) for row in found]
 
     async def dependencies(self, task_ids: Sequence[str]) -> dict[str, list[str]]:
         """What each of these tasks depends on. Those that depend on nothing are left out."""
-        return await self._app.engine.store.dependencies(self._app.tenant, self.job_id, task_ids)
+        wanted = arguments.texts(task_ids, "task_ids", "task ids")
+        return await self._app.engine.store.dependencies(self._app.tenant, self.job_id, wanted)
 
     async def task(self, task_id: str) -> views.TaskDetail:
         """One task with its attempts and steps."""
+        arguments.text(task_id, "task_id")
         return await views.task_detail(self._app.engine.store, self._app.tenant, self.job_id, task_id)
 
     async def why(self, task_id: str) -> why.Why:
         """Why a task is not running (or that it is, or how it ended): a code, a sentence and the details."""
+        arguments.text(task_id, "task_id")
         return why.explain(await self._app.engine.store.facts(self._app.tenant, self.job_id, task_id))
 
     async def events(self, *, task_id: str | None = None, after: int = 0, most: int = 1000) -> list[views.EventView]:
         """The stream of this job, from a sequence number on."""
+        arguments.text_or_none(task_id, "task_id")
+        arguments.number(after, "after")
+        arguments.number(most, "most", 1)
         target = self._app.engine.store
         row = await target.job(self._app.tenant, self.job_id)
         found = await target.events(self._app.tenant, self.job_id, task_id=task_id, after=after, most=most)
@@ -70,7 +79,8 @@ class Job:
     async def add_tasks(self, tasks: Sequence[Any], *, actor: str | None = None) -> list[str]:
         """Let the running job grow: all of the tasks or none of them."""
         running = self._app.engine
-        specs, inputs = await running.prepare_tasks(secrets_.hide_in_document(tasks))
+        documents = arguments.items(tasks, "tasks", "tasks")
+        specs, inputs = await running.prepare_tasks(secrets_.hide_in_document(documents))
         await self._app.note(actor, "jobs.addTasks", self.job_id, tasks=len(specs))
         return await running.execute(
             commands.AddTasks(self.job_id, specs, inputs, actor=actor, most=self._app.options.max_tasks)
@@ -81,6 +91,7 @@ class Job:
 
     async def cancel(self, reason: str | None = None, *, actor: str | None = None) -> str:
         """Stop the job. The answer says who won: `cancelled`, or the state in which it had already ended."""
+        arguments.text_or_none(reason, "reason")
         await self._app.note(actor, "jobs.cancel", self.job_id, reason=reason)
         return await self._app.engine.execute(commands.CancelJob(self.job_id, reason, actor))
 
@@ -91,16 +102,21 @@ class Job:
         return views.job_view(await self._app.engine.execute(commands.SetBudget(self.job_id, amount, actor)))
 
     async def cancel_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
+        arguments.text(task_id, "task_id")
+        arguments.text_or_none(reason, "reason")
         await self._app.note(actor, "tasks.cancel", f"{self.job_id}/{task_id}", reason=reason)
         return await self._app.engine.execute(commands.CancelTask(self.job_id, task_id, reason, actor))
 
     async def skip_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
         """Go on without this task."""
+        arguments.text(task_id, "task_id")
+        arguments.text_or_none(reason, "reason")
         await self._app.note(actor, "tasks.skip", f"{self.job_id}/{task_id}", reason=reason)
         return await self._app.engine.execute(commands.SkipTask(self.job_id, task_id, reason, actor))
 
     async def complete_task(self, task_id: str, output: Any = None, *, actor: str | None = None) -> str:
         """Give an external task its result. The answer is its state; a second time changes nothing."""
+        arguments.text(task_id, "task_id")
         limit = self._app.options.max_payload_bytes
         data = secrets_.hide_in_payload(codec.encode(output, f"the output of task {task_id!r}", limit))
         await self._app.note(actor, "tasks.complete", f"{self.job_id}/{task_id}")
@@ -110,6 +126,10 @@ class Job:
         self, task_id: str, message: str, *, error_type: str = "ExternalFailure", actor: str | None = None
     ) -> str:
         """Say that an external task failed, for good. The answer is its state."""
+        arguments.text(task_id, "task_id")
+        for field, given in (("message", message), ("error_type", error_type)):
+            if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance] - of a text, what can be kept is
+                raise arguments.invalid(field, "a text", given)
         failure = commands.make_failure(error_type, *secrets_.hide_in_document([message]))
         await self._app.note(actor, "tasks.fail", f"{self.job_id}/{task_id}")
         return await self._app.engine.execute(commands.FailTask(self.job_id, task_id, failure))
@@ -118,6 +138,7 @@ class Job:
         self, task_id: str, *, input: Mapping[str, Any] | None = None, actor: str | None = None
     ) -> None:
         """Run one task again, with all its attempts, and with another input if given."""
+        arguments.text(task_id, "task_id")
         inputs = {} if input is None else self._inputs({task_id: input})
         await self._app.note(actor, "tasks.retry", f"{self.job_id}/{task_id}", newInput=input is not None)
         await self._app.engine.execute(commands.RetryTasks(self.job_id, [task_id], inputs, actor))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from ostinato import errors, views
-from ostinato.core import commands, filters, rows
+from ostinato.core import arguments, commands, filters, rows
 from ostinato.engine import engine
 
 LISTED = 100
@@ -17,6 +18,17 @@ AT_ONCE = 500
 def told(letters: Sequence[rows.TaskKey], *, dry_run: bool = False, count: int | None = None) -> views.Redriven:
     named = [views.LetterKey(job_id, task_id) for job_id, task_id in letters[:LISTED]]
     return views.Redriven(dry_run, len(letters) if count is None else count, named)
+
+
+def check(letters: Any) -> list[rows.TaskKey]:
+    """Dead letters as callers name them."""
+    found: list[rows.TaskKey] = []
+    for index, letter in enumerate(arguments.items(letters, "letters", "pairs of a job id and a task id")):
+        pair = arguments.texts(letter, f"letters[{index}]", "a job id and a task id")
+        if len(pair) != 2:
+            raise arguments.invalid(f"letters[{index}]", "a pair of a job id and a task id", letter)
+        found.append((pair[0], pair[1]))
+    return found
 
 
 async def redrive(running: engine.Engine, letters: Sequence[rows.TaskKey], actor: str | None) -> list[rows.TaskKey]:

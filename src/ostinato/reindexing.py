@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ostinato import indexing
-from ostinato.core import codec, executions
+from ostinato.core import arguments, codec, executions
 
 AT_ONCE = 500
 FOLDED = 200_000
@@ -43,6 +43,8 @@ Progress = Callable[[Rebuilt], None]
 
 
 async def rebuild(indexer: indexing.Indexer, progress: Progress | None = None) -> Rebuilt:
+    if progress is not None and not callable(progress):
+        raise arguments.invalid("progress", "a function that takes how far it is, or None", progress)
     done = Rebuilt()
     tell = progress or _say_nothing
     done.total_jobs, done.total_events = await indexer.store.index_size(indexer.tenant)
@@ -111,7 +113,9 @@ async def _rebuild_some(
         changes = [event for event in events if executions.is_status_change(event)]
         reported = [one for one in map(indexer.read_recorded, changes) if one is not None]
         taken, skipped = await indexer.select([one for one in reported if wanted(one.execution.execution_arn)])
-        for one in taken:
+        written = [executions.status_change(event["detail"]) for event in events if indexing.is_written(event)]
+        chosen = [one.execution for one in map(indexer.read_recorded, written) if one is not None]
+        for one in (*taken, *(one for one in chosen if wanted(one.execution_arn))):
             old = folded.get(one.execution_arn)
             folded[one.execution_arn] = one if old is None else executions.merge(old, one)
         if part is not None:

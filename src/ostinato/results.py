@@ -11,7 +11,7 @@ import msgspec
 import uuid_utils
 
 from ostinato import embedding, errors, secrets
-from ostinato.core import codec, documents, filters, graph, moments, ranking, result_filters, words
+from ostinato.core import arguments, codec, documents, filters, graph, moments, ranking, result_filters, words
 from ostinato.store import results, store
 
 LONGEST_QUERY = 2_000
@@ -114,6 +114,8 @@ class Results:
 
     async def search(self, q: str, *, most: int = 10, **wanted: Unpack[result_filters.ResultsWanted]) -> Hits:
         """What is best by words and by likeness together. `q` is what somebody typed: it has no syntax."""
+        if not isinstance(q, str):  # pyright: ignore[reportUnnecessaryIsInstance] - what nobody can type is looked over
+            raise arguments.invalid("q", "a text", q)
         if len(q) > LONGEST_QUERY:
             raise errors.InvalidInput(f"q has {len(q):,} characters: at most {LONGEST_QUERY:,} are read", field="q")
         home = self._home()

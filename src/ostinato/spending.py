@@ -8,7 +8,7 @@ import operator
 from typing import Final
 
 from ostinato import errors, views
-from ostinato.core import commands, moments, usage
+from ostinato.core import arguments, commands, moments, usage
 from ostinato.core.commands import spending
 from ostinato.engine import engine
 
@@ -28,6 +28,9 @@ async def report(
     """From one day of UTC to another, both included; without them, the last thirty."""
     if by not in BY:
         raise errors.InvalidInput(f"by must be one of {', '.join(BY)}, not {by!r}", field="by")
+    for field, day in (("since", since), ("until", until)):
+        if day is not None:
+            arguments.day(day, field)
     last = until or moments.moment(running.db.now()).date()
     first = since or last - datetime.timedelta(days=min(DAYS - 1, (last - datetime.date.min).days))
     span = ((first - _EPOCH).days, (last - _EPOCH).days + 1)

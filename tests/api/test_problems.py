@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
 from ostinato import errors
 from ostinato.api import problems, routing
-from ostinato.core import scopes
+from ostinato.core import scopes, shapes
 from tests.api import support
 from tests.api.support import Site, problem
 from tests.engine.support import job, task
@@ -56,6 +57,41 @@ async def test_errors_name_their_fields(site: Site) -> None:
     found = problem(await client.get("/v1/jobs?colour=red"), 422, "invalid_input")
     assert found["field"] == "colour"
     problem(await client.get("/v1/jobs/-bad-"), 422, "invalid_input")
+
+
+def patterns(value: Any) -> set[str]:
+    """All that stand in a document of OpenAPI."""
+    if isinstance(value, dict):
+        own = {value["pattern"]} if isinstance(value.get("pattern"), str) else set[str]()
+        return own.union(*(patterns(item) for item in value.values()))
+    return set[str]().union(*(patterns(item) for item in value)) if isinstance(value, list) else set()
+
+
+async def test_every_pattern_can_be_said_in_words(site: Site) -> None:
+    found = patterns((await site.client().get("/v1/openapi.json")).json())
+    assert len(found) > 10
+    unknown = shapes.in_words("")
+    assert [one for one in sorted(found) if shapes.in_words(one) == unknown] == []
+    assert [one for one in sorted(found) if "\\" in shapes.in_words(one)] == []
+
+
+ANY_TEXT = "it must be a text without NUL"
+SOME_ID = "use 1 to 128 letters, digits, _, ., : or -, starting with a letter or digit"
+
+
+async def test_a_text_that_is_refused_is_told_in_words_what_it_must_be(site: Site) -> None:
+    client = site.client()
+    no_controls = "the text is not valid: it must be a text without control characters"
+    found = problem(await client.post("/ingest", json={"domain_id": "a\0b", "data": {}}), 422, "invalid_input")
+    assert (found["field"], found["detail"]) == ("domain_id", f"domain_id: {no_controls}")
+    found = problem(await client.get("/v1/jobs?name=%00"), 422, "invalid_input")
+    assert (found["field"], found["detail"]) == ("name", f"name: the text is not valid: {ANY_TEXT}")
+    found = problem(await client.get("/v1/jobs/-bad-"), 422, "invalid_input")
+    assert found["detail"] == f"jobId: the text is not valid: {SOME_ID}"
+    assert found["errors"] == [{"field": "jobId", "message": f"the text is not valid: {SOME_ID}"}]
+    query = 'mutation { openGate(gate: "g", key: "k", reason: "a\\u0000b") }'
+    [said] = (await client.post("/graphql", json={"query": query})).json()["errors"]
+    assert ANY_TEXT in said["message"]
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"tasks": NaN}', b'"\\ud800"'])

@@ -1,12 +1,21 @@
 """Jobs that go well: submission, order, what functions receive, what callers get back."""
 
 import asyncio
+import contextlib
 import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, Retry, errors
+from devtools.postgres import PostgresServer
+from ostinato import Job, Ostinato, Retry, errors
+from ostinato.store import database
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -244,6 +253,54 @@ async def test_a_result_that_is_there_is_given_to_who_has_no_time(url: str) -> N
         for handle in (made, await app.job(made.job_id), found):
             for timeout in (0, -1):
                 assert await handle.result(timeout) == {"a": {}}
+
+
+@contextlib.contextmanager
+def freezable(url: str) -> Iterator[tuple[str, Callable[[Ostinato], object], Callable[[], object]]]:
+    """A database that can be made to say nothing any more, and to speak again."""
+    if url.startswith("sqlite"):
+        thawed = threading.Event()
+
+        def stand_still() -> database.Script[None]:
+            thawed.wait()
+            return
+            yield
+
+        asked: list[asyncio.Task[None]] = []
+        yield url, lambda app: asked.append(asyncio.create_task(app.engine.db.read(stand_still))), thawed.set
+        return
+    with PostgresServer(fsync=False) as server:
+
+        def tell(sign: signal.Signals) -> None:
+            children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+            for pid in (server.pid, *map(int, children)):
+                os.kill(pid, sign)
+
+        yield server.create_database(), lambda _: tell(signal.SIGSTOP), lambda: tell(signal.SIGCONT)
+
+
+async def test_waiting_ends_in_time_though_the_database_says_nothing(url: str) -> None:
+    with freezable(url) as (frozen_url, freeze, thaw):
+        app = support.make(frozen_url, shutdown_seconds=0)
+        gate = support.Gate(app)
+        async with app:
+            made = await app.submit(job(task("a", "gate")))
+            found = await app.job(made.job_id)
+            await support.soon(gate.started.wait())
+            freeze(app)
+            try:
+                took = [await timed_out(handle) for handle in (made, found, made, found)]
+            finally:
+                thaw()
+            assert max(took) < 1.6
+
+
+async def timed_out(handle: Job) -> float:
+    """How long it takes to say that there is no result within a tenth of a second."""
+    began = time.monotonic()
+    with pytest.raises(errors.ResultTimeout, match=f"database did not say within 0.1 s whether job '{handle.job_id}'"):
+        await handle.result(0.1)
+    return time.monotonic() - began
 
 
 async def test_jobs_are_listed_newest_first_and_in_pages(url: str) -> None:

@@ -118,6 +118,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("detail.tags[0]", change(tags=["Type"])),
     ("detail.tags", change(tags=[{"key": "Type"}])),
     ("detail.tags", change(tags={"a=b": "c"})),
+    ("detail.tags", change(tags=[{"key": ["a"], "value": "b"}])),
     ("detail.stateMachineTags", change(tags=None, stateMachineTags=7)),
 ]
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from ostinato import Ostinato, audit, reindexing
+from ostinato import Ostinato, audit, indexing, reindexing
 from ostinato.core import executions
 from tests.engine import support as engine_support
 from tests.engine.support import job, opened, sql, task
@@ -26,7 +26,7 @@ async def dump(url: str, *, times: bool = True) -> list[Any]:
     return [await sql(url, statement.replace("{bytes}", kind)) for statement in statements]
 
 
-async def fill(url: str, app: Ostinato) -> None:
+async def fill(app: Ostinato) -> None:
     """Jobs of every end, one that runs, and outside executions with their events recorded."""
     gate = engine_support.Gate(app)
     good = await app.submit(job(task("a"), jobId="good", name="report", tags={"team": "a"}, correlationId="order"))
@@ -40,20 +40,19 @@ async def fill(url: str, app: Ostinato) -> None:
     await engine_support.failure(resumed)
     await engine_support.soon(gate.started.wait())
     for n in range(20):
-        await deliver(url, app, change(name=f"e{n}", start=n), f"start-{n}")
+        await deliver(app, change(name=f"e{n}", start=n), f"start-{n}")
         if n % 5:
             status = executions.STATUSES[n % 5]
-            await deliver(url, app, change(status, name=f"e{n}", start=n, stop=n + 9, correlationId="c"), f"end-{n}")
+            await deliver(app, change(status, name=f"e{n}", start=n, stop=n + 9, correlationId="c"), f"end-{n}")
 
 
-async def deliver(url: str, app: Ostinato, event: dict[str, Any], event_id: str) -> None:
-    await support.record(url, event, event_id, app.tenant)
-    await app.index.report([event])
+async def deliver(app: Ostinato, event: dict[str, Any], event_id: str) -> None:
+    await app.post_events(event | {"id": event_id})
 
 
 async def test_a_rebuild_of_what_is_right_changes_nothing(url: str) -> None:
     async with opened(url, shutdown_seconds=0) as app:
-        await fill(url, app)
+        await fill(app)
         before = await dump(url)
         seen: list[tuple[int, int]] = []
         done = await app.rebuild_index(lambda now: seen.append((now.jobs, now.events)))
@@ -85,7 +84,7 @@ PLANTED = (
 
 async def test_wrong_rows_are_mended_from_events(url: str) -> None:
     async with opened(url, shutdown_seconds=0) as app:
-        await fill(url, app)
+        await fill(app)
         before = await dump(url, times=False)
         for statement in PLANTED:
             await sql(url, statement.replace("{arn}", arn("e8")))
@@ -100,7 +99,7 @@ async def test_wrong_rows_are_mended_from_events(url: str) -> None:
 
 async def test_a_move_that_the_database_refuses_is_reported(url: str) -> None:
     async with opened(url, shutdown_seconds=0) as app:
-        await fill(url, app)
+        await fill(app)
         await sql(url, "UPDATE job SET state = 'completed' WHERE job_id = 'running'")
         done = await app.rebuild_index()
         assert done.mended == 0
@@ -110,7 +109,7 @@ async def test_a_move_that_the_database_refuses_is_reported(url: str) -> None:
 async def test_a_rebuild_takes_in_what_was_skipped_before_its_tags_were_known(url: str) -> None:
     async with opened(url, shutdown_seconds=0) as app:
         for n, event in enumerate([change("FAILED", stop=1234567900000, tags=None), change(tags=None)]):
-            await deliver(url, app, event, f"id-{n}")
+            await deliver(app, event, f"id-{n}")
         assert await app.executions() == []
         assert (await app.rebuild_index()).skipped == 2
         await app.index.tag(MACHINE, AGENT)
@@ -121,7 +120,8 @@ async def test_a_rebuild_takes_in_what_was_skipped_before_its_tags_were_known(ur
 
 async def test_what_has_no_recorded_events_stays(url: str) -> None:
     async with opened(url, shutdown_seconds=0) as app:
-        await app.index.report([change("ABORTED", stop=1234567900000)])
+        told = executions.read_event(change("ABORTED", stop=1234567900000)).execution
+        await app.engine.store.index_executions(app.tenant, [told])
         await support.record(url, change() | {"detail-type": "Other"}, "other")
         await support.record(url, change("PENDING"), "unreadable")
         before = await dump(url)
@@ -130,10 +130,61 @@ async def test_what_has_no_recorded_events_stays(url: str) -> None:
         assert await dump(url) == before
 
 
+async def forget_outside(url: str) -> None:
+    await sql(url, "DELETE FROM execution")
+    await sql(url, "DELETE FROM execution_tag")
+
+
+async def test_what_was_reported_in_python_is_rebuilt(url: str) -> None:
+    async with opened(url, shutdown_seconds=0) as app:
+        ended = change("FAILED", stop=1234567900000, correlationId="order")
+        await app.index.report([change(), ended, change(name="other"), change(name="unknown", machine="x", tags=None)])
+        await app.index.report([ended])
+        before = await dump(url, times=False)
+        assert len(before[2]) == 2
+        assert (await app.rebuild_index()).mended == 0
+        await forget_outside(url)
+        done = await app.rebuild_index()
+        assert (done.events, done.mended, done.skipped) == (4, 2, 1)
+        assert await dump(url, times=False) == before
+
+
+async def test_what_a_rule_has_written_is_rebuilt(url: str) -> None:
+    """Whatever its tags, and no rule acts on it again: this one would for ever."""
+    detail = {"executionArn": "run:7", "stateMachineArn": "nightly-prod", "status": "FAILED", "startDate": 1000}
+    pattern = {"source": ["acme", "ostinato"], "detail-type": ["Ended", indexing.WRITTEN]}
+    rule = {"name": "all", "pattern": pattern, "targets": [{"index": detail}]}
+    async with opened(url) as app:
+        await app.rules.define(rule)
+        await app.post_events({"source": "acme", "detail-type": "Ended", "id": "1", "detail": {}})
+
+        async def written() -> bool:
+            return bool(await app.executions(agent_name="nightly")) and not await app.jobs(state="running", most=1)
+
+        await engine_support.until(written, "the execution")
+        await app.rules.remove("all")
+        before = await dump(url, times=False)
+        assert (await app.rebuild_index()).mended == 0
+        await forget_outside(url)
+        assert (await app.rebuild_index()).mended == 1
+        assert await dump(url, times=False) == before
+
+
+async def test_an_event_with_the_id_of_another_does_not_count(url: str) -> None:
+    async with opened(url, shutdown_seconds=0) as app:
+        await deliver(app, change(), "same")
+        ended = change("FAILED", stop=1234567900000) | {"id": "same"}
+        [answer] = await app.post_events(ended)
+        assert (answer.outcome, answer.indexed) == ("duplicate", True)
+        assert (await app.index.report([ended])).indexed == 1
+        assert [one.status for one in await app.executions()] == ["RUNNING"], "as it was told first"
+        assert (await app.rebuild_index()).mended == 0
+
+
 async def test_of_very_many_events_a_part_is_folded_at_a_time(url: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(reindexing, "FOLDED", 7)
     async with opened(url, shutdown_seconds=0) as app:
-        await fill(url, app)
+        await fill(app)
         before = await dump(url, times=False)
         await sql(url, "DELETE FROM execution")
         for n in range(9):
@@ -146,7 +197,7 @@ async def test_of_very_many_events_a_part_is_folded_at_a_time(url: str, monkeypa
 async def test_a_rebuild_is_right_while_jobs_run_and_reports_arrive(url: str) -> None:
     """Nothing that happens meanwhile is undone, and what was wrong before is right in the end."""
     async with opened(url, shutdown_seconds=0) as app:
-        await fill(url, app)
+        await fill(app)
         for statement in PLANTED:
             await sql(url, statement.replace("{arn}", arn("e8")))
         stop = asyncio.Event()
@@ -156,9 +207,9 @@ async def test_a_rebuild_is_right_while_jobs_run_and_reports_arrive(url: str) ->
             while not stop.is_set():
                 n += 1
                 made = await app.submit(job(task("a", "break" if n % 3 else "echo"), name="busy", tags={"n": str(n)}))
-                await deliver(url, app, change(name=f"new-{n}", start=n), f"new-{n}-a")
+                await deliver(app, change(name=f"new-{n}", start=n), f"new-{n}-a")
                 late = change("SUCCEEDED", name=f"e{n % 20}", start=n % 20, stop=10_000 + n)
-                await deliver(url, app, late, f"late-{n}")
+                await deliver(app, late, f"late-{n}")
                 if n % 2:
                     await made.cancel()
 
@@ -204,7 +255,7 @@ async def naive(url: str) -> dict[str, Any]:
 async def test_two_tenants_are_rebuilt_apart(url: str) -> None:
     async with opened(url, tenant="one") as one, opened(url, tenant="two") as two:
         for app in (one, two):
-            await deliver(url, app, change(), "same-id")
+            await deliver(app, change(), "same-id")
         await sql(url, "DELETE FROM execution")
         assert (await one.rebuild_index()).mended == 1
         assert len(await one.executions()) == 1

@@ -16,7 +16,7 @@ from tests.api.support import Site, problem
 from tests.api.test_server import run
 from tests.engine import support as engine_support
 from tests.engine.support import job, task
-from tests.index.support import AGENT, MACHINE, arn, change, record
+from tests.index.support import AGENT, MACHINE, arn, change
 
 OWN = "arn:ostinato:states:local:default:execution:report:own"
 
@@ -200,8 +200,6 @@ async def fill(url: str) -> None:
     async with engine_support.opened(url) as app:
         await engine_support.failure(await app.submit(job(task("a", "break"), jobId="own", name="report")))
         events = [change("SUCCEEDED", stop=1234567900000), change(name="silent", tags=None, machine="other")]
-        for n, event in enumerate(events):
-            await record(url, event, f"event-{n}")
         await app.index.report(events)
 
 

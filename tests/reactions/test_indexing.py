@@ -9,6 +9,7 @@ import pytest
 from ostinato import Ostinato, errors
 from tests.engine import support
 from tests.engine.support import until
+from tests.reactions.support import quiet
 
 MACHINE = "arn:aws:states:us-west-2:123:stateMachine:my-agent-prod"
 TAGS = {"Type": "Agent", "Application": "StepFunctionsAgent"}
@@ -75,6 +76,17 @@ async def test_a_rule_writes_to_the_index(url: str) -> None:
         await app.post_events(event | {"detail": {"run": "7", "ok": False, "began": 1000, "ended": 3000}})
         [view] = await until(lambda: found(app, "nightly"), "the execution")
         assert (view.execution_arn, view.status, view.duration_seconds) == ("arn:acme:run:7", "FAILED", 2)
+
+
+async def test_rules_act_once_on_what_was_reported_and_posted(url: str) -> None:
+    job = {"name": "next", "tasks": [{"taskId": "a", "name": "echo"}]}
+    async with support.opened(url) as app:
+        await app.rules.define({"name": "ends", "pattern": {"source": ["aws.states"]}, "targets": [{"job": job}]})
+        await app.index.report([change("FAILED")])
+        [answer] = await app.post_events(change("FAILED"))
+        assert answer.outcome == "duplicate"
+        await quiet(app)
+        assert len(await app.jobs(name="next")) == 1
 
 
 async def found(app: Ostinato, agent: str) -> list[Any]:

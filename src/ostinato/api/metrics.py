@@ -17,7 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import CollectorRegistry
 
 from ostinato import errors
-from ostinato.core import commands, usage
+from ostinato.core import commands, rulebook, usage
 from ostinato.core.commands import reacting
 from ostinato.engine import observing
 from ostinato.store import gauges, store
@@ -128,7 +128,7 @@ class TenantSeries:
     def reacted(self, command: commands.Command, answer: Any) -> None:
         """Somebody reported to a gate, opened it, or told of an event."""
         if isinstance(command, commands.Observe):
-            self.outside_events[answer] += 1
+            self.outside_events[answer] += command.source != rulebook.SOURCE
         elif isinstance(command, commands.Arrive):
             self.arrivals[answer.outcome] += 1
             self.gates_opened += answer.opened

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ostinato import errors
+from ostinato.core import shapes
 
 MEDIA_TYPE = "application/problem+json"
 STATUSES: dict[type[errors.OstinatoError], int] = {
@@ -143,9 +144,15 @@ async def on_error(request: Request, error: Exception) -> Response:
 async def on_invalid(request: Request, error: Exception) -> Response:
     """Parameters of the path and the query that are not what they should be."""
     wrong = cast("RequestValidationError", error).errors()
-    found = [{"field": _parameter(item["loc"]), "message": str(item["msg"])} for item in wrong]
+    found = [{"field": _parameter(item["loc"]), "message": _message(item)} for item in wrong]
     sentence = "; ".join(f"{item['field']}: {item['message']}" for item in found)
     return response(errors.InvalidInput(sentence, field=found[0]["field"], errors=found), request.state.request_id)
+
+
+def _message(item: Any) -> str:
+    if item["type"] == "string_pattern_mismatch":
+        return f"the text is not valid: {shapes.in_words(item['ctx']['pattern'])}"
+    return str(item["msg"])
 
 
 def _parameter(place: Sequence[Any]) -> str:

@@ -30,7 +30,7 @@ from starlette.websockets import WebSocket
 
 from ostinato import errors
 from ostinato.api import schemas
-from ostinato.core import codec, documents, scopes
+from ostinato.core import codec, documents, scopes, shapes
 
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
@@ -268,7 +268,8 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
-        sentence, _, where = str(error).partition(" - at `")
+        said, _, where = str(error).partition(" - at `")
+        sentence = shapes.explain(said)
         field = where.rstrip("`").removeprefix("$").removeprefix(".").partition("[...]")[0]
         named = _NAMED.fullmatch(sentence)
         at = documents.join(field, named[1]) if named else field or "body"

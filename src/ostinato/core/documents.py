@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 import msgspec
 
 from ostinato import errors
+from ostinato.core import shapes
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -31,6 +32,8 @@ def read(document: Any, kind: type[T], field: str = "") -> T:
         raise _located(error, field, kind) from None
     except RecursionError:
         raise errors.InvalidPayload(f"{field or 'the document'} is nested too deeply: flatten it") from None
+    except UnicodeEncodeError:
+        raise no_text(field or "the document") from None
 
 
 def check_type(value: Any, kind: Any, field: str) -> None:
@@ -39,6 +42,15 @@ def check_type(value: Any, kind: Any, field: str) -> None:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise _located(error, field) from None
+    except UnicodeEncodeError:
+        raise no_text(field) from None
+
+
+def no_text(field: str) -> errors.InvalidInput:
+    return errors.InvalidInput(
+        f"{field} has text with a lone surrogate, which is not valid Unicode: decode the text properly first",
+        field=field,
+    )
 
 
 @functools.cache
@@ -70,7 +82,7 @@ def as_object(value: Any, field: str) -> dict[str, Any]:
     """A copy, one level deep, of what must be an object."""
     try:
         return msgspec.convert(value, dict[str, Any])
-    except (msgspec.ValidationError, RecursionError):
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError):
         raise errors.InvalidInput(
             f"{field or 'the document'} must be an object with names and values, not {short(value)}",
             field=field or "document",
@@ -166,6 +178,7 @@ def _located(
     sentence, path = str(error), ""
     if found := _PLACE.search(sentence):
         sentence, path = sentence[: found.start()], found["path"]
+    sentence = shapes.explain(sentence)
     if kind is not None and sentence.startswith("Invalid enum value"):
         sentence += _choices(kind, path.removeprefix("."))
     at = field + path if path.startswith("[") or not path else join(field, path.removeprefix("."))

@@ -190,6 +190,11 @@ def is_status_change(event: Mapping[str, Any]) -> bool:
     return event.get("source") == SOURCE and event.get("detail-type") == DETAIL_TYPE
 
 
+def status_change(detail: Any) -> dict[str, Any]:
+    """The event that says this."""
+    return {"source": SOURCE, "detail-type": DETAIL_TYPE, "detail": detail}
+
+
 def read_event(event: Any, *, stages: Iterable[str] = STAGES, at: str = "") -> Reported:
     """A status-change event in the envelope of EventBridge; InvalidInput that points at the field, after `at`."""
     envelope = _object(event, at or "event")
@@ -239,11 +244,13 @@ def read_tags(given: Any, field: str = "tags") -> dict[str, str]:
     """Tags as an object, or as the list of keys and values that AWS writes."""
     if isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
         entries = [_object(entry, f"{field}[{n}]") for n, entry in enumerate(cast("Sequence[Any]", given))]
-        given = {entry.get("key", entry.get("Key")): entry.get("value", entry.get("Value")) for entry in entries}
-    tags = _object(given, field)
-    for key, value in tags.items():
-        if not isinstance(key, str) or not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        pairs = [(entry.get("key", entry.get("Key")), entry.get("value", entry.get("Value"))) for entry in entries]
+    else:
+        pairs = list(_object(given, field).items())
+    for key, value in pairs:
+        if not isinstance(key, str) or not isinstance(value, str):
             raise _invalid(field, f"must have texts as keys and values, not {_shown(key)}: {_shown(value)}")
+    tags = dict(cast("list[tuple[str, str]]", pairs))
     graph.check_tags(tags, field)
     return dict(sorted(tags.items()))
 

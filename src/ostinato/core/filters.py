@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, Unpack
 import msgspec
 
 from ostinato import errors
-from ostinato.core import cursors, executions, states
+from ostinato.core import arguments, cursors, documents, executions, states
+from ostinato.core.arguments import text_or_none
 
 MOST = 500
 """The longest page."""
@@ -161,10 +162,10 @@ def job_filter(**wanted: Unpack[JobsWanted]) -> JobFilter:
     tag = wanted.get("tag")
     return JobFilter(
         states=_some_of(wanted.get("state"), states.JOB_STATES, "state"),
-        name=wanted.get("name"),
+        name=text_or_none(wanted.get("name"), "name"),
         tag=None if tag is None else read_tag(tag),
-        correlation_id=wanted.get("correlation_id"),
-        request_id=wanted.get("request_id"),
+        correlation_id=text_or_none(wanted.get("correlation_id"), "correlation_id"),
+        request_id=text_or_none(wanted.get("request_id"), "request_id"),
         created_from=micros(wanted.get("created_from"), "created_from"),
         created_until=micros(wanted.get("created_until"), "created_until"),
     )
@@ -174,10 +175,10 @@ def execution_filter(*, order: str = NEWEST, **wanted: Unpack[ExecutionsWanted])
     _refuse_unknown(wanted.keys(), ExecutionsWanted.__annotations__)
     tag = wanted.get("tag")
     return ExecutionFilter(
-        agent_name=wanted.get("agent_name"),
+        agent_name=text_or_none(wanted.get("agent_name"), "agent_name"),
         statuses=_some_of(wanted.get("status"), executions.STATUSES, "status"),
         tag=None if tag is None else read_tag(tag),
-        correlation_id=wanted.get("correlation_id"),
+        correlation_id=text_or_none(wanted.get("correlation_id"), "correlation_id"),
         started_from=micros(wanted.get("started_from"), "started_from"),
         started_until=micros(wanted.get("started_until"), "started_until"),
         order=one_of(order, ORDERS, "order"),
@@ -187,9 +188,9 @@ def execution_filter(*, order: str = NEWEST, **wanted: Unpack[ExecutionsWanted])
 def dead_letter_filter(**wanted: Unpack[DeadLettersWanted]) -> DeadLetterFilter:
     _refuse_unknown(wanted.keys(), DeadLettersWanted.__annotations__)
     return DeadLetterFilter(
-        name=wanted.get("name"),
-        job_id=wanted.get("job_id"),
-        error_type=wanted.get("error_type"),
+        name=text_or_none(wanted.get("name"), "name"),
+        job_id=text_or_none(wanted.get("job_id"), "job_id"),
+        error_type=text_or_none(wanted.get("error_type"), "error_type"),
         failed_from=micros(wanted.get("failed_from"), "failed_from"),
         failed_until=micros(wanted.get("failed_until"), "failed_until"),
     )
@@ -202,18 +203,18 @@ def _refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def _some_of(given: str | Iterable[str] | None, known: Sequence[str], field: str) -> tuple[str, ...]:
-    chosen = () if given is None else (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
-    return tuple(one_of(one, known, field) for one in chosen)
+    chosen = [] if given is None else [given] if isinstance(given, str) else arguments.items(given, field, "texts")
+    return tuple(dict.fromkeys(one_of(one, known, field) for one in chosen))
 
 
 def one_of(given: str, known: Sequence[str], field: str) -> str:
     if given not in known:
-        raise errors.InvalidInput(f"{field} must be one of {', '.join(known)}, not {given!r}", field=field)
+        raise arguments.invalid(field, f"one of {', '.join(known)}", given)
     return given
 
 
 def read_tag(text: str) -> tuple[str, str | None]:
-    key, separator, value = text.partition("=")
+    key, separator, value = arguments.text(text, "tag").partition("=")
     if not key:
         raise errors.InvalidInput("tag must be a key, or key=value", field="tag")
     return key, value if separator else None
@@ -222,14 +223,12 @@ def read_tag(text: str) -> tuple[str, str | None]:
 def micros(at: datetime.datetime | None, field: str) -> int | None:
     if at is None:
         return None
-    if at.tzinfo is None:
-        raise errors.InvalidInput(f"{field} has no time zone: say which, for example with +00:00", field=field)
-    return round((at - _EPOCH) / _MICROSECOND)
+    return round((arguments.moment(at, field) - _EPOCH) / _MICROSECOND)
 
 
 def check_most(most: Any) -> int:
     if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MOST:
-        raise errors.InvalidInput(f"a page has 1 to {MOST} entries, not {most!r}", field="most")
+        raise errors.InvalidInput(f"a page has 1 to {MOST} entries, not {documents.short(most)}", field="most")
     return most
 
 

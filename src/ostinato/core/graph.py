@@ -367,5 +367,9 @@ def _convert(document: Any, kind: Any, what: str) -> Any:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
         raise errors.InvalidInput(f"{what} is not valid: {error}") from None
+    except UnicodeEncodeError:
+        raise errors.InvalidInput(
+            f"{what} has text with a lone surrogate, which is not valid Unicode: decode the text properly first"
+        ) from None
     except RecursionError:
         raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None

@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 from ostinato import errors
+from ostinato.core import arguments
 
 LONGEST_STATUS = 200
 LONGEST_MESSAGE = 4096
@@ -22,9 +23,7 @@ def check(status: Any, message: Any) -> tuple[str, str | None]:
 
 
 def written(at: datetime.datetime) -> str:
-    if at.tzinfo is None:
-        raise errors.InvalidInput("timestamp has no time zone: say which, for example with +00:00", field="timestamp")
-    return at.isoformat()
+    return arguments.moment(at, "timestamp").isoformat()
 
 
 def _check_text(text: Any, field: str, longest: int) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 from typing import Final
 
 import msgspec
 
 from ostinato import errors
+from ostinato.core import documents
 
 MICROS: Final = 1_000_000
 MOST_MONEY: Final = 1e9
@@ -37,8 +37,10 @@ def micros(amount: float | Decimal, field: str) -> int:
     """An amount of money in millionths. Decimals in between: what people write are decimal fractions."""
     if isinstance(amount, bool) or not isinstance(amount, (int, float, Decimal)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise errors.InvalidInput(f"{field} must be a number", field=field)
-    if not math.isfinite(amount) or not 0 <= amount <= MOST_MONEY:
-        raise errors.InvalidInput(f"{field} must be from 0 to {MOST_MONEY:,.0f}, not {amount!r}", field=field)
+    if (isinstance(amount, Decimal) and not amount.is_finite()) or not 0 <= amount <= MOST_MONEY:
+        raise errors.InvalidInput(
+            f"{field} must be from 0 to {MOST_MONEY:,.0f}, not {documents.short(amount)}", field=field
+        )
     exact = amount if isinstance(amount, Decimal) else Decimal(repr(amount))
     return int((exact * MICROS).to_integral_value())
 

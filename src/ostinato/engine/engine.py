@@ -24,8 +24,9 @@ from ostinato.store import connect, store
 LEASE_CHECK_SECONDS = 1.0
 DOUBT_SECONDS = 120.0
 """How long a statement that nobody waits for any more may still take effect."""
-LOOK_SECONDS = 5.0
-"""How long it may take to ask the database whether a job has ended, also if there is less time to wait for that."""
+LOOK_SECONDS = 1.0
+"""How long it may take to ask the database whether a job has ended, also if there is less time to wait for that: by so
+much may a wait be longer than it should."""
 ENDED_LATELY = 10_000
 COLLECT_EVERY = 100_000
 """New values that may be there before the garbage collector looks at them; Python's own bound is 700."""
@@ -368,6 +369,7 @@ class Engine:
         """
         loop = asyncio.get_running_loop()
         until = None if timeout is None else loop.time() + _check_timeout(timeout)
+        look: asyncio.Timeout | None = None
         try:
             state = None
             if submitted_at_look is not None:
@@ -377,12 +379,14 @@ class Engine:
                     state = await self._hear_of_end(job_id, until)
                 if state == states.COMPLETED and (outputs := self._heard_outputs(job_id)) is not None:
                     return outputs
-            async with asyncio.timeout_at(None if until is None else max(until, loop.time() + LOOK_SECONDS)):
+            last = None if until is None else max(until, loop.time()) + LOOK_SECONDS
+            async with asyncio.timeout_at(last) as look:
                 return await self._read_outputs(job_id, state, until)
         except TimeoutError:
-            raise errors.ResultTimeout(
-                f"job {job_id!r} did not end within {timeout:g} s; it goes on running", jobId=job_id
-            ) from None
+            said = f"job {job_id!r} did not end within {timeout:g} s; it goes on running"
+            if look is not None and look.expired():
+                said = f"the database did not say within {timeout:g} s whether job {job_id!r} has ended; ask again"
+            raise errors.ResultTimeout(said, jobId=job_id) from None
 
     async def _read_outputs(self, job_id: str, state: str | None, until: float | None) -> dict[str, Any]:
         """The outputs of a job whose end was heard of, or is still to come: TimeoutError if it does not until then."""

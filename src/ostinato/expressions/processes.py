@@ -42,7 +42,8 @@ class Process:
         except OSError:
             raise errors.OstinatoError("no process could be started to evaluate the expression") from None
         try:
-            self.ask({"texts": [], "data": "null", "now": None, "seconds": 0.0, "bytes": 0}, STARTING)
+            nothing: dict[str, Any] = {"texts": [], "data": "null", "now": None, "seconds": 0.0, "bytes": 0}
+            self.ask(codec.encode_own(nothing), STARTING)
         except Ended:
             raise errors.OstinatoError("the process that evaluates expressions does not start") from None
 
@@ -54,9 +55,8 @@ class Process:
     def alive(self) -> bool:
         return self._popen.poll() is None
 
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def ask(self, body: bytes, seconds: float) -> dict[str, Any]:
         """Its answer; Ended if there is none within `seconds`, and the process is gone then."""
-        body = codec.encode_own(request)
         timer = threading.Timer(seconds, self._popen.kill)
         timer.daemon = True
         timer.start()
@@ -91,9 +91,10 @@ class Processes:
         self._idle: list[Process] = []
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        body = codec.encode(request, "the expression")  # before a process is taken: it would not come back
         with self._free:
             process = self._take()
-            answer = process.ask(request, seconds + GRACE)
+            answer = process.ask(body, seconds + GRACE)
             self._idle.append(process)
             return answer
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ostinato import errors, expressions, threads
-from ostinato.core import codec, documents
+from ostinato.core import arguments, codec, documents
 from ostinato.engine import engine
 from ostinato.store import database, definitions
 
@@ -72,6 +72,9 @@ class Shelf(Generic[T]):
         self, document: Any, *, actor: str | None = None, expected: int | None = None
     ) -> definitions.Definition:
         """A new version, if anything has changed. Everything in it is checked before."""
+        arguments.text_or_none(actor, "actor")
+        if expected is not None:
+            arguments.number(expected, "expected", 0)
         made = await threads.run(lambda: self.check(document))
         name = made.name
         saved = await self._store.save_definition(
@@ -92,6 +95,7 @@ class Shelf(Generic[T]):
         if isinstance(document, (str, bytes)):
             document = codec.parse(document, self._kind)
         made = self._read(document)
+        codec.encode(made, self._kind)  # what cannot be kept can have no expressions either
         for field, source in self._expressions_of(made):
             expressions.compile(source, field)
         return made
@@ -105,6 +109,7 @@ class Shelf(Generic[T]):
     async def roll_back(self, name: str, version: int, *, actor: str | None = None) -> definitions.Definition:
         """Make an earlier version the newest one."""
         documents.check_text(name, "name", LONGEST_NAME)
+        arguments.number(version, "version", 1)
         await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         earlier = await self._store.definition(self._tenant, self._kind, name, version)
         also = None if self._also is None else self._also(self._defined(earlier).value)
@@ -183,6 +188,8 @@ class Shelf(Generic[T]):
     async def stored(self, name: str, version: int | None = None) -> definitions.Definition:
         """The document as it is kept, of now or of one version."""
         documents.check_text(name, "name", LONGEST_NAME)
+        if version is not None:
+            arguments.number(version, "version", 1)
         return await self._store.definition(self._tenant, self._kind, name, version)
 
     async def versions(self, name: str) -> list[definitions.Definition]:

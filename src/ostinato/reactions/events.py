@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
@@ -11,11 +12,13 @@ import uuid_utils
 
 from ostinato import errors, indexing
 from ostinato.core import codec, commands, documents, executions, moments, rulebook
+from ostinato.engine import engine
 from ostinato.reactions import definitions
 
 MOST_EVENTS = 500
 LONGEST_EVENT = 256 * 1024
 LONGEST_ID = 255
+Outcome = Literal["recorded", "duplicate"]
 
 
 class Received(msgspec.Struct, frozen=True, rename="camel"):
@@ -23,7 +26,7 @@ class Received(msgspec.Struct, frozen=True, rename="camel"):
 
     id: str
     source: str
-    outcome: Literal["recorded", "duplicate"]
+    outcome: Outcome
     indexed: bool | None = None
     """Of a status change of an execution: whether the execution is in the index."""
     skipped: str | None = None
@@ -44,15 +47,49 @@ async def post(
     now = moments.text(running.db.now())
     batch = [read(item, running.tenant, now, f"events[{index}]") for index, item in enumerate(items)]
     await app.note(actor, "events.post", events=len(batch))
-    observed = [commands.Observe(event["source"], event["id"], codec.encode(event)) for event in batch]
-    outcomes = await asyncio.gather(*[running.execute(command) for command in observed])
+    outcomes = await record(running, batch)
     # One that was recorded before is indexed again, in case that whoever recorded it did not get that far.
-    reported = await index.report([event for event in batch if executions.is_status_change(event)])
+    known = await _as_recorded(running, batch, outcomes)
+    reported = await index.take([event for event in known if executions.is_status_change(event)])
     reasons = {skipped.execution_arn: skipped.reason for skipped in reported.skipped}
-    return [_received(event, outcome, reasons) for event, outcome in zip(batch, outcomes, strict=True)]
+    return [_received(event, outcome, reasons) for event, outcome in zip(known, outcomes, strict=True)]
 
 
-def _received(event: dict[str, Any], outcome: Any, reasons: Mapping[str, str]) -> Received:
+async def report(running: engine.Engine, given: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Record status changes that are reported in Python; the answer is each as it was recorded, now or before."""
+    field = "event" if len(given) == 1 else "events[{}]"
+    batch = [stamped(running, event, field.format(number)) for number, event in enumerate(given)]
+    return await _as_recorded(running, batch, await record(running, batch))
+
+
+async def record(running: engine.Engine, batch: Sequence[dict[str, Any]]) -> list[Outcome]:
+    observed = [commands.Observe(event["source"], event["id"], codec.encode(event)) for event in batch]
+    return await asyncio.gather(*[running.execute(command) for command in observed])
+
+
+async def _as_recorded(
+    running: engine.Engine, batch: Sequence[dict[str, Any]], outcomes: Sequence[Outcome]
+) -> list[dict[str, Any]]:
+    """What others have told, as they told it first: a status change with the id of another one does not count."""
+    again = {
+        (event["source"], event["id"])
+        for event, outcome in zip(batch, outcomes, strict=True)
+        if outcome == "duplicate" and executions.is_status_change(event)
+    }
+    found = await running.store.recorded_events(running.tenant, sorted(again)) if again else []
+    known = {(one.source, one.event_id): codec.decode(one.data) for one in found}
+    return [known.get((event["source"], event["id"]), event) for event in batch]
+
+
+def stamped(running: engine.Engine, event: Mapping[str, Any], field: str = "event") -> dict[str, Any]:
+    """In the shape that patterns see. One without an id has one by what it says: it is recorded once."""
+    if event.get("id") is None:
+        said = codec.decode(codec.encode(event, field))
+        event = {**event, "id": f"sha256:{hashlib.sha256(codec.encode_canonical(said)).hexdigest()}"}
+    return shape(event, running.tenant, moments.text(running.db.now()), field)
+
+
+def _received(event: dict[str, Any], outcome: Outcome, reasons: Mapping[str, str]) -> Received:
     if not executions.is_status_change(event):
         return Received(event["id"], event["source"], outcome)
     reason = reasons.get(event["detail"]["executionArn"])

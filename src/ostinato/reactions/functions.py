@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import msgspec
 
-from ostinato import errors, expressions, outgoing, secrets, threads, tracing
+from ostinato import errors, expressions, indexing, outgoing, secrets, threads, tracing
 from ostinato.context import Context
 from ostinato.core import codec, commands, executions, graph, moments, rulebook
 from ostinato.core.commands import gating, reacting
 from ostinato.engine import engine
 from ostinato.gates import aggregate, definition, instance, records
-from ostinato.reactions import callouts, gates, rules
+from ostinato.reactions import callouts, events, gates, rules
 
 DEEPEST = 16
 """So many rules and gates may follow from one another; more are taken for a circle."""
@@ -187,8 +187,9 @@ class OwnFunctions:
 
     async def _index(self, filled: Any) -> Any:
         """A rule that writes to the index has chosen: no tags are asked for."""
-        event = {"source": executions.SOURCE, "detail-type": executions.DETAIL_TYPE, "detail": filled}
+        event = executions.status_change(filled)
         reported = executions.read_event(event, stages=self.engine.options.index_stages)
+        await events.record(self.engine, [events.stamped(self.engine, indexing.written(filled))])
         await self.engine.store.index_executions(self.engine.tenant, [reported.execution])
         return {"executionArn": reported.execution.execution_arn}
 

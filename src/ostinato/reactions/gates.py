@@ -10,7 +10,7 @@ import msgspec
 import uuid_utils
 
 from ostinato import errors
-from ostinato.core import codec, commands, events, ledger, moments, rows, states
+from ostinato.core import arguments, codec, commands, events, graph, ledger, moments, rows, states
 from ostinato.core.commands import gating
 from ostinato.engine import engine
 from ostinato.gates import arrivals, definition, instance, records, status
@@ -96,9 +96,12 @@ class Gate:
     ) -> commands.Frozen:
         """Say who is expected for a key, where that is only known at run time. With nobody, the gate opens at once."""
         targets.check_key(key, "key")
-        await self._app.note(actor, "gates.freeze", f"{self.name}/{key}", members=len(members))
+        expected = arguments.items(members, "members", "members")
+        if correlation_id is not None:
+            graph.check_id(correlation_id, "correlation_id")
+        await self._app.note(actor, "gates.freeze", f"{self.name}/{key}", members=len(expected))
         gate, version = await self._shelf.get(self.name)
-        frozen = definition.freeze(gate, list(members))
+        frozen = definition.freeze(gate, expected)
         create = instance.submission(
             frozen, version, key, _new_id(), frozen=True, correlation_id=correlation_id, actor=actor
         )
@@ -107,12 +110,15 @@ class Gate:
     async def open(self, key: str, *, reason: str, actor: str) -> list[str]:
         """Open the gate without those who are missing; the answer is who they are."""
         targets.check_key(key, "key")
+        arguments.text(reason, "reason")
+        arguments.text(actor, "actor")
         await self._app.note(actor, "gates.open", f"{self.name}/{key}", reason=reason)
         return await self._engine.execute(commands.OpenGate(self.name, key, actor, reason))
 
     async def reset(self, key: str, *, reason: str | None = None, actor: str | None = None) -> str:
         """Forget what was reported: the next report begins anew. The answer is the job that stays behind."""
         targets.check_key(key, "key")
+        arguments.text_or_none(reason, "reason")
         await self._app.note(actor, "gates.reset", f"{self.name}/{key}", reason=reason)
         return await self._engine.execute(commands.ResetGate(self.name, key, actor, reason))
 
@@ -120,12 +126,14 @@ class Gate:
 
     async def keys(self, *, before: str | None = None, most: int = 100) -> list[gate_keys.GateKey]:
         """The keys that somebody has reported for, the last ones first."""
+        arguments.text_or_none(before, "before")
+        arguments.number(most, "most", 1)
         await self._shelf.get(self.name)
         return await self._store.gate_keys(self._tenant, self.name, before=before, most=most)
 
     async def counts(self, job_id: str) -> gate_keys.Counts:
         """How many members count as arrived in the job of a key, and how many are expected. It is quick to ask."""
-        return await self._store.gate_counts(self._tenant, job_id)
+        return await self._store.gate_counts(self._tenant, arguments.text(job_id, "job_id"))
 
     async def status(self, key: str) -> status.Status:
         """Who has come, who is missing and since when, when it opened and by whom, and what that triggered."""

@@ -87,7 +87,7 @@ def expressions(targets: Sequence[Target], field: str) -> Iterator[tuple[str, st
 
 def check_name(value: str, field: str) -> None:
     """Refuse what cannot be the name of a rule or gate."""
-    if not _NAME.fullmatch(value):
+    if not isinstance(value, str) or not _NAME.fullmatch(value):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise errors.InvalidInput(
             f"{field} {documents.short(value)} is not a valid name: use 1 to 128 letters, digits, . _ or -, "
             "starting with a letter or digit",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ostinato.core import audit_chain
+from ostinato.core import arguments, audit_chain
 from ostinato.store import database
 from ostinato.store.database import fetch
 
@@ -45,6 +45,10 @@ class AuditLog:
         most: int = 50,
     ) -> list[audit_chain.Entry]:
         """Entries, newest first; `before` is the number of the last one of the page before."""
+        for field, given in (("actor", actor), ("action", action), ("target", target)):
+            arguments.text_or_none(given, field)
+        arguments.number(before, "before", 0)
+        arguments.number(most, "most", 1)
 
         def script() -> database.Script[list[audit_chain.Entry]]:
             found = yield fetch(

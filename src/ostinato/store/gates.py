@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ostinato import errors
@@ -76,6 +77,15 @@ class Gates:
             if not found:
                 raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
             return Counts(*found[0])
+
+        return await self.db.read(script, snapshot=False)
+
+    async def recorded_events(self, tenant: str, keys: Sequence[tuple[str, str]]) -> list[OutsideEvent]:
+        """Those of the events, by source and id, that were recorded."""
+
+        def script() -> database.Script[list[OutsideEvent]]:
+            found = yield fetch("read_outside_events", tenant=tenant, keys=list(keys))
+            return [OutsideEvent(*row) for row in found]
 
         return await self.db.read(script, snapshot=False)
 

@@ -71,6 +71,7 @@ READS = {
     "feed": Carrier(2, (3,), ((5, "events"),)),
     "feed_of_job": Carrier(2, (3,), ((5, "events"),)),
     "list_outside_events": Carrier(0, (1,), ((3, "outside"),)),
+    "read_outside_events": Carrier(0, (1,), ((3, "outside"),)),
     "read_item": Carrier(0, (), ((18, "item_digest"), (20, "item"))),
     "load_items": _ITEM,
     "load_items_by_id": _ITEM,

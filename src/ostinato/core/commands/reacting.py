@@ -44,6 +44,8 @@ class Observe(msgspec.Struct, gc=False):
 def react(book: ledger.Ledger, rules: rulebook.RuleBook) -> None:
     """Enter what the rules want done about the events of this transaction."""
     for source, event_id, received_at, data in book.new_outside_events:
+        if source == rulebook.SOURCE:
+            continue  # a rule has led to it: it is recorded, and nothing follows from it
         _follow(book, rules, codec.decode(data), f"{source}/{event_id}/{received_at}")
     for heard in book.heard:
         event, trace = _own_event(book, heard), book.jobs[heard.job_id].trace_parent

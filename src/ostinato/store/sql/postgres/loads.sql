@@ -167,6 +167,14 @@ CROSS JOIN LATERAL (
     SELECT * FROM outside_event x WHERE x.tenant = :tenant AND x.source = k.source AND x.event_id = k.event_id OFFSET 0
 ) o;
 
+-- name: read_outside_events
+-- Events of others that were received before.
+SELECT o.source, o.event_id, o.received_at, o.data
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (source, event_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM outside_event x WHERE x.tenant = :tenant AND x.source = k.source AND x.event_id = k.event_id OFFSET 0
+) o;
+
 -- name: load_waiting_for_turn
 -- The first few tasks of jobs that wait for their turn.
 SELECT

@@ -90,6 +90,12 @@ SELECT o.source, o.event_id
 FROM json_each(:keys) k
 CROSS JOIN outside_event o ON o.tenant = :tenant AND o.source = k.value ->> 0 AND o.event_id = k.value ->> 1;
 
+-- name: read_outside_events
+-- Events of others that were received before.
+SELECT o.source, o.event_id, o.received_at, o.data
+FROM json_each(:keys) k
+CROSS JOIN outside_event o ON o.tenant = :tenant AND o.source = k.value ->> 0 AND o.event_id = k.value ->> 1;
+
 -- name: load_waiting_for_turn
 -- The first few tasks of jobs that wait for their turn.
 SELECT

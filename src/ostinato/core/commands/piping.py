@@ -224,7 +224,7 @@ class FinishItem(msgspec.Struct, gc=False):
 
 
 class MoveItem(msgspec.Struct, gc=False):
-    """Move an item by hand: within a review, or as the pipeline says beside its course."""
+    """Move an item by hand: within a review, or as the pipeline says beside its course. At an end, its run is over."""
 
     item_id: str
     status: str
@@ -242,6 +242,9 @@ class MoveItem(msgspec.Struct, gc=False):
         book.attribute(item, self.actor, self.reason)
         if code != item.status:
             following.moved(book, item, course, item.go(course, [code], book.now))
+        if not item.open and item.was_open:
+            set_aside(book, item, f"the item is {self.status}", self.actor)
+            item.give_up(course)
         if self.payload is not None:
             book.new_payloads[item.item_id] = self.payload
         book.changed_items[item.item_id] = item
@@ -328,6 +331,7 @@ def _check_waits(book: ledger.Ledger, item: items.Item) -> None:
             f"item {item.item_id!r} is {allowed.named(course, item.status)}: nobody is asked about it any more",
             itemId=item.item_id,
         )
+    allowed.ask(course, item)
 
 
 def _check_rests(book: ledger.Ledger, item: items.Item, seen_run: int) -> None:

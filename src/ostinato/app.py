@@ -426,6 +426,7 @@ class Ostinato:
         """Run dead letters, given as (job id, task id), again: same policy, same history, all their attempts.
 
         One that is no dead letter is refused; a dry run only says which of them are."""
+        redriving.check(letters)
         if dry_run:
             return redriving.told(await self.engine.store.are_dead_letters(self.tenant, letters), dry_run=True)
         target = "/".join(letters[0]) if len(letters) == 1 else ""

@@ -9,12 +9,16 @@ import msgspec
 
 from ostinato import errors, views
 from ostinato import secrets as secrets_
-from ostinato.core import approvals, codec, commands, filters, moments
+from ostinato.core import approvals, codec, commands, documents, filters, moments
 from ostinato.core.commands import asking
 from ostinato.store import approvals as inbox
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
+
+
+LONGEST = 256
+"""Characters of what is taken for an id, a key or a decision."""
 
 
 class DecisionView(msgspec.Struct, frozen=True, rename="camel"):
@@ -117,6 +121,12 @@ class Approvals:
         `approver` leaves what this person may decide; `called` is another name by which they may be asked."""
         if task_id is not None and job_id is None:
             raise errors.InvalidInput("task_id needs the job_id that it belongs to", field="job_id")
+        for field, given in (("state", state), ("job_id", job_id), ("task_id", task_id)):
+            if given is not None:
+                documents.check_text(given, field, LONGEST)
+        for name in (approver, called):
+            if name is not None:
+                approvals.check_actor(name)
         who = None if approver is None else (approver, called)
         wanted = filters.ApprovalFilter(state=state, job_id=job_id, task_id=task_id, approver=who)
         found = await self._app.engine.store.approvals(self._app.tenant, wanted, cursor=cursor, most=most)
@@ -124,6 +134,7 @@ class Approvals:
 
     async def get(self, job_id: str, task_id: str, *, key: str | None = None) -> ApprovalDetail:
         """The approval that a task waits for, or asked for last, with the outputs of what the task depends on."""
+        _check_place(job_id, task_id, key)
         target, tenant = self._app.engine.store, self._app.tenant
         found = await target.approval(tenant, job_id, task_id, key)
         outputs = await target.dependency_outputs(tenant, (job_id, task_id), None)
@@ -146,6 +157,8 @@ class Approvals:
 
         A `payload` replaces what it is about, where that is allowed. With the `version` that was looked at, the
         decision is refused if something else is asked by now."""
+        _check_place(job_id, task_id, key)
+        documents.check_text(decision, "decision", LONGEST)
         approvals.check_actor(actor)
         approvals.check_notes(notes)
         if decision not in (approvals.APPROVE, approvals.REJECT):
@@ -180,3 +193,11 @@ class Approvals:
     async def waiting(self) -> inbox.Waiting:
         """How much waits for people, and since when the oldest does (in microseconds)."""
         return await self._app.engine.store.count_waiting_approvals(self._app.tenant)
+
+
+def _check_place(job_id: str, task_id: str, key: str | None) -> None:
+    """What names an approval, wherever there is one or not."""
+    documents.check_text(job_id, "job_id", LONGEST)
+    documents.check_text(task_id, "task_id", LONGEST)
+    if key:
+        documents.check_text(key, "key", LONGEST)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from ostinato import errors, views
-from ostinato.core import commands, filters, rows
+from ostinato.core import commands, documents, filters, rows
 from ostinato.engine import engine
 
 LISTED = 100
 """How many an answer names."""
 AT_ONCE = 500
+MOST_AT_ONCE = 1_000_000
+
+
+def check(letters: Any) -> None:
+    """Refuse what does not name dead letters."""
+    for place, letter in enumerate(documents.as_list(letters, "letters", 0, MOST_AT_ONCE)):
+        documents.check_type(letter, tuple[str, str], f"letters[{place}]")
 
 
 def told(letters: Sequence[rows.TaskKey], *, dry_run: bool = False, count: int | None = None) -> views.Redriven:

@@ -114,6 +114,8 @@ class Results:
 
     async def search(self, q: str, *, most: int = 10, **wanted: Unpack[result_filters.ResultsWanted]) -> Hits:
         """What is best by words and by likeness together. `q` is what somebody typed: it has no syntax."""
+        if not isinstance(q, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise errors.InvalidInput(f"q must be a text, not {documents.short(q)}", field="q")
         if len(q) > LONGEST_QUERY:
             raise errors.InvalidInput(f"q has {len(q):,} characters: at most {LONGEST_QUERY:,} are read", field="q")
         home = self._home()
@@ -150,6 +152,8 @@ class Results:
 
 
 def _checked(draft: Draft, limit: int) -> results.NewResult:
+    if not isinstance(draft.text, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise errors.InvalidInput(f"text must be a text, not {documents.short(draft.text)}", field="text")
     document = secrets.hide_in_document(draft.document)
     text = draft.text if draft.text is None else secrets.hide_in_document(draft.text)
     text = "\n".join(_texts(document)) if text is None else text

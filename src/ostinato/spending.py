@@ -8,7 +8,7 @@ import operator
 from typing import Final
 
 from ostinato import errors, views
-from ostinato.core import commands, moments, usage
+from ostinato.core import commands, documents, moments, usage
 from ostinato.core.commands import spending
 from ostinato.engine import engine
 
@@ -27,7 +27,10 @@ async def report(
 ) -> views.UsageReport:
     """From one day of UTC to another, both included; without them, the last thirty."""
     if by not in BY:
-        raise errors.InvalidInput(f"by must be one of {', '.join(BY)}, not {by!r}", field="by")
+        raise errors.InvalidInput(f"by must be one of {', '.join(BY)}, not {documents.short(by)}", field="by")
+    for field, given in (("since", since), ("until", until)):
+        if given is not None and (not isinstance(given, datetime.date) or isinstance(given, datetime.datetime)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise errors.InvalidInput(f"{field} must be a date, not {documents.short(given)}", field=field)
     last = until or moments.moment(running.db.now()).date()
     first = since or last - datetime.timedelta(days=min(DAYS - 1, (last - datetime.date.min).days))
     span = ((first - _EPOCH).days, (last - _EPOCH).days + 1)

@@ -106,7 +106,7 @@ def parse(text: bytes | str, what: str = "input") -> Any:
         return _decoder.decode(text)
     except RecursionError:
         raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None
-    except (UnicodeDecodeError, msgspec.MsgspecError) as error:
+    except (UnicodeError, msgspec.MsgspecError) as error:
         raise errors.InvalidPayload(f"{what} is not valid JSON: {error}") from None
 
 

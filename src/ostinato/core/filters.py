@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, Unpack
 import msgspec
 
 from ostinato import errors
-from ostinato.core import cursors, executions, states
+from ostinato.core import cursors, documents, executions, states
 
 MOST = 500
 """The longest page."""
@@ -157,7 +157,7 @@ class DeadLettersWanted(TypedDict, total=False):
 
 def job_filter(**wanted: Unpack[JobsWanted]) -> JobFilter:
     """A filter as people write it: one state or several, a tag as `key` or `key=value`, times as datetimes."""
-    _refuse_unknown(wanted.keys(), JobsWanted.__annotations__)
+    refuse_unknown(wanted.keys(), JobsWanted.__annotations__)
     tag = wanted.get("tag")
     return JobFilter(
         states=_some_of(wanted.get("state"), states.JOB_STATES, "state"),
@@ -171,7 +171,7 @@ def job_filter(**wanted: Unpack[JobsWanted]) -> JobFilter:
 
 
 def execution_filter(*, order: str = NEWEST, **wanted: Unpack[ExecutionsWanted]) -> ExecutionFilter:
-    _refuse_unknown(wanted.keys(), ExecutionsWanted.__annotations__)
+    refuse_unknown(wanted.keys(), ExecutionsWanted.__annotations__)
     tag = wanted.get("tag")
     return ExecutionFilter(
         agent_name=wanted.get("agent_name"),
@@ -185,7 +185,7 @@ def execution_filter(*, order: str = NEWEST, **wanted: Unpack[ExecutionsWanted])
 
 
 def dead_letter_filter(**wanted: Unpack[DeadLettersWanted]) -> DeadLetterFilter:
-    _refuse_unknown(wanted.keys(), DeadLettersWanted.__annotations__)
+    refuse_unknown(wanted.keys(), DeadLettersWanted.__annotations__)
     return DeadLetterFilter(
         name=wanted.get("name"),
         job_id=wanted.get("job_id"),
@@ -195,7 +195,7 @@ def dead_letter_filter(**wanted: Unpack[DeadLettersWanted]) -> DeadLetterFilter:
     )
 
 
-def _refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
+def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
     """A filter that was misspelt and left out would select more than was meant."""
     for name in sorted(set(given) - set(known)):
         raise errors.InvalidInput(f"there is no filter {name!r}: use {', '.join(known)}", field=name)
@@ -222,6 +222,8 @@ def read_tag(text: str) -> tuple[str, str | None]:
 def micros(at: datetime.datetime | None, field: str) -> int | None:
     if at is None:
         return None
+    if not isinstance(at, datetime.datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise errors.InvalidInput(f"{field} must be a datetime, not {documents.short(at)}", field=field)
     if at.tzinfo is None:
         raise errors.InvalidInput(f"{field} has no time zone: say which, for example with +00:00", field=field)
     return round((at - _EPOCH) / _MICROSECOND)
@@ -229,7 +231,7 @@ def micros(at: datetime.datetime | None, field: str) -> int | None:
 
 def check_most(most: Any) -> int:
     if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MOST:
-        raise errors.InvalidInput(f"a page has 1 to {MOST} entries, not {most!r}", field="most")
+        raise errors.InvalidInput(f"a page has 1 to {MOST} entries, not {documents.short(most)}", field="most")
     return most
 
 

@@ -59,6 +59,8 @@ class Playbooks(definitions.Kept[definition.Playbook]):
         """Define what is in the folders `agents`, `graphs` and `playbooks` of a folder, as `ostinato playbooks apply`.
 
         Everything is checked before anything is saved; what is unchanged gets no new version."""
+        if not isinstance(folder, (str, os.PathLike)) or "\0" in str(folder):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise errors.InvalidInput(f"folder must be a path, not {documents.short(folder)}", field="folder")
         found = await threads.run(lambda: list(self._in(os.fspath(folder))))
         for shelf, one in found:
             await shelf.save(one.document, actor=actor)
@@ -71,7 +73,9 @@ class Playbooks(definitions.Kept[definition.Playbook]):
         }
         there = {name: shelf for name, shelf in shelves.items() if os.path.isdir(os.path.join(folder, name))}
         if not there:
-            raise errors.InvalidInput(f"{folder!r} has no folder agents, graphs or playbooks: name one that has")
+            raise errors.InvalidInput(
+                f"{documents.short(folder)} has no folder agents, graphs or playbooks: name one that has"
+            )
         for name, shelf in there.items():
             for one in definition_files.in_folder(os.path.join(folder, name)):
                 try:

@@ -207,6 +207,23 @@ async def test_an_item_that_was_moved_to_an_end_by_hand_is_asked_about_no_more(u
         await check(kit)
 
 
+async def test_b11_a_review_is_not_skipped(url: str) -> None:
+    """Who may operate jobs would publish what nobody has approved, or somebody has rejected."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        for state in ("waiting", "failed"):
+            job = await kit.app.job("a1:1")
+            assert {one.task_id: one.state for one in await job.tasks()}["review"] == state
+            with pytest.raises(errors.NotPossible, match="the review of item 'a1': decide on the item instead"):
+                await job.skip_task("review")
+            if state == "waiting":
+                await kit.app.pipelines.decide("a1", "reject", actor="rita")
+                await kit.run_until_idle()
+        assert await status(kit) == 540
+        await check(kit)
+
+
 async def _during(url: str, sql: str, act: Coroutine[Any, Any, Any]) -> Any:
     """What becomes of something that is done while another transaction has changed what it is about."""
     if url.startswith("sqlite:///"):

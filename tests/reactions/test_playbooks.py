@@ -281,6 +281,9 @@ async def test_what_cannot_be_started(url: str) -> None:
     async with support.opened(url) as app:
         with pytest.raises(errors.DefinitionNotFound, match="domain 'd'"):
             await app.ingest("d", {})
+        with pytest.raises(errors.DefinitionNotFound, match="no playbook 'nope'") as missing:
+            await app.ingest("d", {}, playbook="nope")
+        assert missing.value.details["field"] == "playbook"
         await app.playbooks.define({"name": "p", "domain": "d", "type": "query", "agents": ["nobody"]})
         with pytest.raises(errors.DefinitionNotFound):
             await app.ingest("d", {})

@@ -155,7 +155,10 @@ class Playbooks(definitions.Kept[definition.Playbook]):
 
     async def _playbook_of(self, type: Type, domain_id: str, name: str | None) -> tuple[str, int, definition.Playbook]:
         if name is not None:
-            playbook, version = await self.shelf.get(name)
+            try:
+                playbook, version = await self.shelf.get(name)
+            except errors.DefinitionNotFound as error:
+                raise errors.DefinitionNotFound(error.message, **error.details, field="playbook") from None
             if (playbook.type, playbook.domain) != (type, domain_id):
                 raise errors.InvalidInput(
                     f"playbook {name!r} is for {playbook.type} in {playbook.domain!r}", field="playbook"

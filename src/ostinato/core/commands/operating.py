@@ -75,6 +75,14 @@ class SkipTask(msgspec.Struct, gc=False):
                 f"task {task.task_id!r} belongs to a gate: open the gate instead, which says so to those who look",
                 taskId=task.task_id,
             )
+        item = book.items.get(job.job_id)
+        if item is not None and consequences.is_review(book, item, task):
+            raise errors.NotPossible(
+                f"task {task.task_id!r} is the review of item {item.item_id!r}: decide on the item instead, which says "
+                "who did",
+                taskId=task.task_id,
+                itemId=item.item_id,
+            )
         if task.state == states.SKIPPED and not task.skipped_by_dependency:
             return task.state
         states.check_task_move(task.task_id, task.state, states.SKIPPED)

@@ -53,7 +53,7 @@ class EnterItem(msgspec.Struct, gc=False):
         known = book.items_by_id.get(self.item_id)
         self.check(known)
         if known is not None:
-            return Entered(known.item_id, known.job_id, known.status, False)
+            return self._answer(book, known, created=False)
         course = book.courses[(self.pipeline, self.version)]
         if self.submit is not None:
             _check_free(book, self.submit.job_id)
@@ -85,7 +85,13 @@ class EnterItem(msgspec.Struct, gc=False):
             item.go(course, [course.initial], book.now)
         else:
             begin_run(book, item, self.submit, course.initial)
-        return Entered(item.item_id, item.job_id, item.status, True)
+        return self._answer(book, item, created=True)
+
+    @staticmethod
+    def _answer(book: ledger.Ledger, item: items.Item, *, created: bool) -> Entered:
+        """One that is entered in this very transaction is put where it begins when that is over."""
+        status = book.course_of(item).initial if item.status == courses.NOWHERE else item.status
+        return Entered(item.item_id, item.job_id, status, created)
 
 
 class EnterItems(msgspec.Struct, gc=False):

@@ -9,12 +9,16 @@ import msgspec
 
 from ostinato import errors, views
 from ostinato import secrets as secrets_
-from ostinato.core import approvals, arguments, codec, commands, filters, moments
+from ostinato.core import approvals, arguments, codec, commands, documents, filters, moments
 from ostinato.core.commands import asking
 from ostinato.store import approvals as inbox
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
+
+
+LONGEST = 256
+"""Characters of what is taken for an id, a key or a decision."""
 
 
 class DecisionView(msgspec.Struct, frozen=True, rename="camel"):
@@ -115,9 +119,12 @@ class Approvals:
         """What is waiting for people, oldest first; with another `state` what became so, with None all.
 
         `approver` leaves what this person may decide; `called` is another name by which they may be asked."""
-        given = {"state": state, "job_id": job_id, "task_id": task_id, "approver": approver, "called": called}
-        for field, value in given.items():
-            arguments.text_or_none(value, field)
+        for field, value in {"state": state, "job_id": job_id, "task_id": task_id}.items():
+            if value is not None:
+                documents.check_text(value, field, LONGEST)
+        for name in (approver, called):
+            if name is not None:
+                approvals.check_actor(name)
         if task_id is not None and job_id is None:
             raise errors.InvalidInput("task_id needs the job_id that it belongs to", field="job_id")
         who = None if approver is None else (approver, called)
@@ -153,8 +160,9 @@ class Approvals:
         _check_place(job_id, task_id, key)
         approvals.check_actor(actor)
         approvals.check_notes(notes)
-        arguments.text(decision, "decision")
-        arguments.text_or_none(called, "called")
+        documents.check_text(decision, "decision", LONGEST)
+        if called is not None:
+            approvals.check_actor(called)
         if version is not None:
             arguments.number(version, "version")
         if decision not in (approvals.APPROVE, approvals.REJECT):
@@ -192,6 +200,8 @@ class Approvals:
 
 
 def _check_place(job_id: Any, task_id: Any, key: Any) -> None:
-    arguments.text(job_id, "job_id")
-    arguments.text(task_id, "task_id")
-    arguments.text_or_none(key, "key")
+    """What names an approval, whether there is one or not."""
+    documents.check_text(job_id, "job_id", LONGEST)
+    documents.check_text(task_id, "task_id", LONGEST)
+    if key:
+        documents.check_text(key, "key", LONGEST)

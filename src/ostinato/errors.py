@@ -419,6 +419,12 @@ class ConflictingOutputs(TerminalError):
     code = "conflicting_outputs"
 
 
+class NoAnswer(TerminalError):
+    """None of the agents gave an answer that can be used."""
+
+    code = "no_answer"
+
+
 class TargetRefused(TerminalError):
     """This address must not be called."""
 

@@ -152,6 +152,8 @@ class Results:
 
 
 def _checked(draft: Draft, limit: int) -> results.NewResult:
+    if not isinstance(draft.text, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise arguments.invalid("text", "a text", draft.text)
     document = secrets.hide_in_document(draft.document)
     text = draft.text if draft.text is None else secrets.hide_in_document(draft.text)
     text = "\n".join(_texts(document)) if text is None else text

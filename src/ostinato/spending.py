@@ -8,7 +8,7 @@ import operator
 from typing import Final
 
 from ostinato import errors, views
-from ostinato.core import arguments, commands, moments, usage
+from ostinato.core import arguments, commands, documents, moments, usage
 from ostinato.core.commands import spending
 from ostinato.engine import engine
 
@@ -27,7 +27,7 @@ async def report(
 ) -> views.UsageReport:
     """From one day of UTC to another, both included; without them, the last thirty."""
     if by not in BY:
-        raise errors.InvalidInput(f"by must be one of {', '.join(BY)}, not {by!r}", field="by")
+        raise errors.InvalidInput(f"by must be one of {', '.join(BY)}, not {documents.short(by)}", field="by")
     for field, day in (("since", since), ("until", until)):
         if day is not None:
             arguments.day(day, field)

@@ -67,6 +67,16 @@ async def test_a_query_of_many_fields_is_refused_at_once(site: Site) -> None:
     assert found["errors"][0]["extensions"]["code"] == bounds.QueryTooLarge.code
 
 
+@pytest.mark.parametrize("value", [b'"\\ud800"', b"NaN", b"-Infinity", b'"\xff"'])
+async def test_what_is_no_json_is_refused_by_graphql_as_elsewhere(site: Site, value: bytes) -> None:
+    """A lone surrogate came as far as the answer, and ended there as an internal error."""
+    client = await site.admin()
+    query = b'{"query": "query($by: UsageBy!, $day: Date) { usage(by: $by, from: $day) { by } }", "variables": '
+    body = query + b'{"by": "DAY", "day": ' + value + b"}}"
+    answer = await client.post("/graphql", content=body, headers={"content-type": "application/json"})
+    assert (answer.status_code, "the body is not valid JSON" in answer.text) == (400, True), answer.text
+
+
 async def test_a_cursor_from_the_future_is_now(site: Site) -> None:
     from ostinato.api.live import messages
 

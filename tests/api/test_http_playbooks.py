@@ -19,6 +19,8 @@ from tests.outgoing import support as endpoints
 from tests.outgoing.support import Behaviour, Server, answering
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+OTHER = {"kind": "function", "function": "agent-b", "outputSchema": VALUE}
+"""Answers whatever becomes of the endpoint."""
 WELL = answering(200, b'{"value": "well", "evidence": ["seen"]}')
 
 
@@ -114,7 +116,7 @@ async def test_a25_an_endpoint_that_fails_is_a_mark_in_the_answer(
     """What may pass is tried again, what will not is not."""
     async with answered(url, monkeypatch) as (client, endpoint):
         endpoint.behave = behaviour
-        await define(client, {"a": agent(endpoint.url)})
+        await define(client, {"a": agent(endpoint.url), "b": OTHER})
         _, answer = await ingested(client)
         (failed,) = answer["failed"]
         assert (failed["agent"], failed["error"]["type"]) == ("a", error), failed
@@ -124,7 +126,7 @@ async def test_a25_an_endpoint_that_fails_is_a_mark_in_the_answer(
 async def test_a_slow_endpoint_runs_out_of_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with answered(url, monkeypatch) as (client, endpoint):
         endpoint.behave = endpoints.dripping
-        await define(client, {"a": agent(endpoint.url, timeout=0.5, retry={"maxAttempts": 1})})
+        await define(client, {"a": agent(endpoint.url, timeout=0.5, retry={"maxAttempts": 1}), "b": OTHER})
         _, answer = await ingested(client)
         assert answer["failed"][0]["error"]["type"] in ("TaskTimeout", "TargetUnreachable")  # one and the same moment
 
@@ -134,7 +136,7 @@ async def test_a_slow_endpoint_runs_out_of_time(url: str, monkeypatch: pytest.Mo
 )
 async def test_an_endpoint_inside_the_network_is_not_called(url: str, allowed: dict[str, Any], error: str) -> None:
     async with endpoints.running() as endpoint, serving(url, engine=allowed) as (_, client):
-        await define(client, {"a": agent(endpoint.url)})
+        await define(client, {"a": agent(endpoint.url), "b": OTHER})
         job_id, answer = await ingested(client)
         assert answer["failed"][0]["error"]["type"] == error
         assert len((await client.get(f"/v1/jobs/{job_id}/tasks/a")).json()["attempts"]) == 1

@@ -221,7 +221,8 @@ async def test_an_agent_asks_no_more_when_its_budget_is_used_up(url: str, monkey
     """All attempts together may use up so much: the third one would be too dear."""
     async with answering(url, monkeypatch) as (_, client, endpoint):
         choosing(endpoint, dear=lambda _, __: saying("No idea!"))
-        await define(client, {"dear": agent(endpoint, "dear", budget={"tokens": 300})})
+        other = {"kind": "function", "function": "agent-a", "outputSchema": VALUE}
+        await define(client, {"dear": agent(endpoint, "dear", budget={"tokens": 300}), "other": other})
         started = await client.post("/ingest", json={"domain_id": "d", "data": "x"})
         job_id = started.json()["job_id"]
         await support.ended(client, job_id)

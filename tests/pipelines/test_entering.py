@@ -39,6 +39,16 @@ async def test_a_list_with_an_item_that_is_another_changes_nothing(
         await check(kit)
 
 
+async def test_who_enters_an_item_is_told_the_status_that_it_begins_in(url: str) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await kit.app.pipelines.define(publishing())
+        for hold in (False, True):
+            new = [NewItem({"title": "News"}, f"{number}-{hold}", hold) for number in (1, 2, 1)]
+            made = await kit.app.pipelines.enter_many("publishing", new)
+            assert [(one.status, one.created) for one in made] == [(100, True), (100, True), (100, False)]
+
+
 async def test_who_is_overtaken_between_two_batches_is_told_what_was_entered(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

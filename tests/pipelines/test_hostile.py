@@ -12,7 +12,7 @@ import pytest
 
 from ostinato import audit, errors, testing
 from ostinato.core import commands
-from ostinato.reactions import item_actions
+from ostinato.reactions import bulk, item_actions, item_views
 from tests.pipelines.support import Newsroom, publishing
 from tests.pipelines.test_budgets import paused, spending
 from tests.pipelines.test_items import by_raw_sql, check, enter, status
@@ -142,6 +142,86 @@ async def test_a_change_of_an_item_is_not_written_over_another(url: str) -> None
         assert moved.status == 300
         item, payload = await kit.app.pipelines.item("a1")
         assert (payload, item.reviewed_by, item.standing()["fetch"].attempt) == ({"title": "B"}, "rita", 9)
+
+
+@pytest.mark.parametrize("code", [540, 500, 400])
+async def test_b11_nobody_decides_about_an_item_that_was_put_to_an_end(url: str, code: int) -> None:
+    """Who moves an item past its review has decided: neither a person nor the deadline takes it back from there."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        course = publishing()["course"]
+        course[7] |= {"deadline": 3600, "onDeadline": "approve"}
+        await kit.app.pipelines.define(publishing(course=course))
+        await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a1")
+        await kit.run_until_idle()
+        await by_raw_sql(url, f"UPDATE item SET status = {code} WHERE item_id = 'a1'")
+        before = await kit.app.pipelines.history("a1")
+        for decision in ("approve", "reject", "re-enrich"):
+            with pytest.raises(errors.ApprovalDecided, match=f"{code} .*it is over, and nobody is asked about it"):
+                await kit.app.pipelines.decide("a1", decision, actor="rita")
+        for decision in ("approve", "reject"):
+            with pytest.raises(errors.ApprovalDecided, match="cancel job 'a1:1'"):
+                await kit.app.approvals.decide("a1:1", "review", decision, actor="rita")
+        approving = bulk.Bulk(action="decide", decision="approve")
+        preview = await kit.app.pipelines.bulk("publishing", item_views.Wanted(), approving, actor="rita")
+        assert [one.error_code for one in preview.items] == ["approval_decided"]
+        await kit.advance(3600)
+        assert (await status(kit), await kit.app.approvals.list(), room.undone) == (code, [], [])
+        assert await kit.app.pipelines.history("a1") == before
+        await check(kit)
+
+
+@pytest.mark.parametrize("code", [540, 500, 400])
+async def test_an_item_that_was_put_to_an_end_stays_there_when_its_run_is_cancelled(url: str, code: int) -> None:
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        await by_raw_sql(url, f"UPDATE item SET status = {code} WHERE item_id = 'a1'")
+        await (await kit.app.job("a1:1")).cancel()
+        assert (await status(kit), await kit.app.approvals.list()) == (code, [])
+        await check(kit)
+
+
+async def test_an_item_that_was_moved_to_an_end_by_hand_is_asked_about_no_more(url: str) -> None:
+    room = Newsroom(url)
+    moves = [{"from": "pending_review", "to": "duplicate"}, {"from": "to_score", "to": "duplicate"}]
+    async with testing.open(room.app) as kit:
+        await kit.app.pipelines.define(publishing(moves=moves))
+        await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a1")
+        await kit.run_until_idle()
+        await kit.app.pipelines.move("a1", "duplicate", actor="rita", reason="we had it")
+        assert (await status(kit), await kit.app.approvals.list()) == (520, [])
+        assert (await (await kit.app.job("a1:1")).info()).state == "cancelled"
+        with pytest.raises(errors.ApprovalDecided, match="no longer waiting: withdrawn"):
+            await kit.app.pipelines.decide("a1", "approve", actor="rolf")
+        await kit.app.pipelines.restart("a1", "summarize")
+        await kit.run_until_idle()
+        assert await status(kit) == 300
+        room.fail("score", 1)
+        await kit.app.pipelines.enter("publishing", {"title": "Olds"}, item_id="a2")
+        await kit.run_until_idle()
+        await kit.app.pipelines.move("a2", "duplicate", actor="rita")
+        await kit.advance(600)
+        assert (await kit.app.pipelines.view("a2")).status == "duplicate"
+        assert room.calls["score"] == 2
+        await check(kit)
+
+
+async def test_b11_a_review_is_not_skipped(url: str) -> None:
+    """Who may operate jobs would publish what nobody has approved, or somebody has rejected."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        for state in ("waiting", "failed"):
+            job = await kit.app.job("a1:1")
+            assert {one.task_id: one.state for one in await job.tasks()}["review"] == state
+            with pytest.raises(errors.NotPossible, match="the review of item 'a1': decide on the item instead"):
+                await job.skip_task("review")
+            if state == "waiting":
+                await kit.app.pipelines.decide("a1", "reject", actor="rita")
+                await kit.run_until_idle()
+        assert await status(kit) == 540
+        await check(kit)
 
 
 async def _during(url: str, sql: str, act: Coroutine[Any, Any, Any]) -> Any:

@@ -111,11 +111,16 @@ class Life:
         self.model.roll_back()
 
     async def _skip(self) -> None:
-        """Whatever holds it up."""
+        """Whatever holds it up, unless people are asked: they have to decide."""
         held = [one for one in self.model.places if not one.done and one.how != "blocked"]
         if held and self.model.over is None:
             item, _ = await self.kit.app.pipelines.item(self.item_id)
-            await (await self.kit.app.job(item.job_id or "")).skip_task(held[0].name)
+            job = await self.kit.app.job(item.job_id or "")
+            if held[0].kind == "review":
+                with pytest.raises(errors.NotPossible, match="decide on the item instead"):
+                    await job.skip_task(held[0].name)
+                return
+            await job.skip_task(held[0].name)
             self.model.skip(held[0].name)
 
     async def _restart(self, place: str) -> None:

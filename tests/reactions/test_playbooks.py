@@ -146,6 +146,92 @@ async def test_a25_partial_success(url: str) -> None:
         await sound(app)
 
 
+def unreliable(app: Ostinato, *names: str) -> dict[str, Any]:
+    """Agents that fail, or answer with whatever is put in place of the error of each."""
+    says: dict[str, Any] = {name: TerminalError(f"{name} is down") for name in names}
+
+    @app.agent("agent-any")
+    async def any_(ctx: Context) -> Any:
+        if isinstance(says[ctx.task_id], Exception):
+            raise says[ctx.task_id]
+        return says[ctx.task_id]
+
+    return says
+
+
+@pytest.mark.parametrize("again", ["resume", "redrive"])
+async def test_a26_a_job_none_of_whose_agents_answered_fails_and_goes_on_from_there(url: str, again: str) -> None:
+    """A25 is for some of them: an answer of nobody is none, and is not saved."""
+    app = support.make(url)
+    says = unreliable(app, "first", "second")
+    calls = register(app, "child")
+    async with app:
+        agents = [agent(name, function="agent-any") for name in says]
+        await define(app, *agents, agent("child", "first"), save={"text": "{% raw_data.text %}"})
+        made = await app.ingest("d", {"text": "hello"})
+        error = await support.failure(made)
+        assert set(error.failed) == {"$aggregate"}
+        for told in ("none of the 3 agents", "'first': first is down", "'second': second is down", "'child'"):
+            assert told in str(error)
+        assert (await statuses(made))[-1] == "error"
+        assert (await made.info()).state == "failed"
+        assert not await app.results.search("hello")
+        [letter] = await app.dead_letters()
+        assert (letter.task_id, letter.error["type"]) == ("$aggregate", "NoAnswer")
+        says["first"] = {"value": "there"}
+        if again == "resume":
+            assert (await made.resume(dry_run=True)).rerun == ["first", "second", "$aggregate"]
+            await made.resume()
+        else:
+            await app.redrive([(letter.job_id, letter.task_id)])
+        answer = (await made.result(PATIENCE))["$synthesize"]
+        assert answer["synthesized"] == {"first": {"value": "there"}, "child": {"value": "child"}}
+        assert [item["agent"] for item in answer["failed"]] == ["second"]
+        assert len(calls) == 1
+        assert len(await app.results.search("hello")) == 1
+        assert await app.dead_letters() == []
+        await sound(app)
+
+
+async def test_answers_that_nobody_can_use_are_no_answer(url: str) -> None:
+    app = support.make(url)
+    says = unreliable(app, "number", "list", "broken")
+    says |= {"number": {"value": 7}, "list": [1]}
+    async with app:
+        await define(app, *[agent(name, function="agent-any") for name in says])
+        error = await support.failure(await app.ingest("d", {}))
+        assert "'list': an agent must answer with an object" in str(error)
+        assert "'number': value: " in str(error)
+        assert "'broken': broken is down" in str(error)
+
+
+async def test_a_job_without_agents_that_somebody_skipped_goes_on(url: str) -> None:
+    """Who skips them all wants it so."""
+    app = support.make(url)
+    unreliable(app, "only")
+    async with app:
+        await define(app, agent("only", function="agent-any"))
+        made = await app.ingest("d", {})
+        await support.failure(made)
+        await made.skip_task("only")
+        await made.resume()
+        answer = (await made.result(PATIENCE))["$synthesize"]
+        assert (answer["synthesized"], answer["skipped"]) == ({}, [{"agent": "only"}])
+
+
+async def test_what_failed_is_not_asked_again_once_the_answers_are_put_together(url: str) -> None:
+    app = support.make(url)
+    says = unreliable(app, "one", "other", "failing")
+    says |= {"one": {"value": "a"}, "other": {"value": "b"}}
+    register(app, "child")
+    async with app:
+        agents = [agent(name, function="agent-any") for name in says]
+        await define(app, *agents, agent("child", "failing"), synthesis={"how": "flat", "conflict": "error"})
+        made = await app.ingest("d", {})
+        assert "different values" in str(await support.failure(made))
+        assert (await made.resume(dry_run=True)).rerun == ["$synthesize"]
+
+
 async def test_a8_at_most_so_many_at_a_time(url: str) -> None:
     app = support.make(url, concurrency=30)
     running = most = 0
@@ -195,6 +281,9 @@ async def test_what_cannot_be_started(url: str) -> None:
     async with support.opened(url) as app:
         with pytest.raises(errors.DefinitionNotFound, match="domain 'd'"):
             await app.ingest("d", {})
+        with pytest.raises(errors.DefinitionNotFound, match="no playbook 'nope'") as missing:
+            await app.ingest("d", {}, playbook="nope")
+        assert missing.value.details["field"] == "playbook"
         await app.playbooks.define({"name": "p", "domain": "d", "type": "query", "agents": ["nobody"]})
         with pytest.raises(errors.DefinitionNotFound):
             await app.ingest("d", {})

@@ -35,6 +35,18 @@ def give_up(course: courses.Course, item: items.Item) -> None:
         )
 
 
+def ask(course: courses.Course, item: items.Item) -> None:
+    """Refuse a decision about an item that is over, though the review of its run still waits: somebody has put it
+    there, who did so past the review."""
+    if item.status not in course.open:
+        raise errors.ApprovalDecided(
+            f"item {item.item_id!r} is {named(course, item.status)}: it is over, and nobody is asked about it any "
+            f"more; cancel job {item.job_id!r} to withdraw the question, or begin the item again",
+            itemId=item.item_id,
+            jobId=item.job_id,
+        )
+
+
 def move(course: courses.Course, item: items.Item, status: str) -> int:
     """The code of a status that somebody wants to move an item to by hand."""
     code = course.codes.get(status)

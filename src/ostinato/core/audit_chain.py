@@ -66,12 +66,17 @@ def new_entry(actor: str, action: str, target: str, request_id: str | None, deta
     """An entry that has no place yet, if its parts can be stored."""
     texts = {"actor": actor, "action": action, "target": target, "request_id": request_id or ""}
     for field, text in texts.items():
-        if not isinstance(text, str) or len(text) > MAX_TEXT or "\0" in text or not _is_unicode(text):  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from callers
-            raise errors.InvalidInput(f"{field} must be at most {MAX_TEXT} characters of text without NUL", field=field)
+        check_text(text, field)
         if not text and field in ("actor", "action"):
             raise errors.InvalidInput(f"{field} must not be empty: the log says who did what", field=field)
     data = codec.encode(details, "the details of an audit entry", MAX_DETAILS)
     return Entry(0, 0, actor, action, target, request_id, data, START, b"")
+
+
+def check_text(text: object, field: str) -> None:
+    """Refuse what no entry could say."""
+    if not isinstance(text, str) or len(text) > MAX_TEXT or "\0" in text or not _is_unicode(text):
+        raise errors.InvalidInput(f"{field} must be at most {MAX_TEXT} characters of text without NUL", field=field)
 
 
 def follow(tenant: str, verdict: Verdict, entries: Iterable[Entry], noted: tuple[int, str] | None = None) -> None:

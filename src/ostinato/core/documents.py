@@ -90,9 +90,9 @@ def as_object(value: Any, field: str) -> dict[str, Any]:
 
 
 def as_list(value: Any, field: str, least: int, most: int) -> list[Any]:
-    if not isinstance(value, list):
+    if not isinstance(value, (list, tuple)):
         raise errors.InvalidInput(f"{field} must be a list, not {short(value)}", field=field)
-    items = cast("list[Any]", value)
+    items = list(cast("Iterable[Any]", value))
     if not least <= len(items) <= most:
         raise errors.InvalidInput(f"{field} has {len(items):,} items: there must be {least:,} to {most:,}", field=field)
     return items
@@ -110,10 +110,17 @@ def check_text(value: Any, field: str, longest: int) -> str:
 
 def check_seconds(value: float | None, field: str, longest: float) -> None:
     """Refuse a time that is no time. (NaN fails every comparison, and so this one.)"""
-    if value is not None and not 0 < value <= longest:
+    if value is not None and not (isinstance(value, (int, float)) and 0 < value <= longest):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise errors.InvalidInput(
-            f"{field} must be more than 0 and at most {longest:,.0f} seconds, not {value!r}", field=field
+            f"{field} must be more than 0 and at most {longest:,.0f} seconds, not {short(value)}", field=field
         )
+
+
+def check_version(value: Any, field: str = "version") -> int:
+    """Refuse what is not the number of a version."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
+        raise errors.InvalidInput(f"{field} must be 1 or more, not {short(value)}", field=field)
+    return value
 
 
 def look_up(document: Any, path: str) -> Any:
@@ -158,7 +165,10 @@ def short(value: object) -> str:
         return "a list"
     if isinstance(value, int) and value.bit_length() > 256:
         return "a very large number"
-    return short_text(repr(value[:60] if isinstance(value, str) else value))
+    try:
+        return short_text(repr(value[:60] if isinstance(value, str) else value))
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deeply"
 
 
 def short_text(text: str) -> str:

@@ -158,7 +158,7 @@ class DeadLettersWanted(TypedDict, total=False):
 
 def job_filter(**wanted: Unpack[JobsWanted]) -> JobFilter:
     """A filter as people write it: one state or several, a tag as `key` or `key=value`, times as datetimes."""
-    _refuse_unknown(wanted.keys(), JobsWanted.__annotations__)
+    refuse_unknown(wanted.keys(), JobsWanted.__annotations__)
     tag = wanted.get("tag")
     return JobFilter(
         states=_some_of(wanted.get("state"), states.JOB_STATES, "state"),
@@ -172,7 +172,7 @@ def job_filter(**wanted: Unpack[JobsWanted]) -> JobFilter:
 
 
 def execution_filter(*, order: str = NEWEST, **wanted: Unpack[ExecutionsWanted]) -> ExecutionFilter:
-    _refuse_unknown(wanted.keys(), ExecutionsWanted.__annotations__)
+    refuse_unknown(wanted.keys(), ExecutionsWanted.__annotations__)
     tag = wanted.get("tag")
     return ExecutionFilter(
         agent_name=text_or_none(wanted.get("agent_name"), "agent_name"),
@@ -186,7 +186,7 @@ def execution_filter(*, order: str = NEWEST, **wanted: Unpack[ExecutionsWanted])
 
 
 def dead_letter_filter(**wanted: Unpack[DeadLettersWanted]) -> DeadLetterFilter:
-    _refuse_unknown(wanted.keys(), DeadLettersWanted.__annotations__)
+    refuse_unknown(wanted.keys(), DeadLettersWanted.__annotations__)
     return DeadLetterFilter(
         name=text_or_none(wanted.get("name"), "name"),
         job_id=text_or_none(wanted.get("job_id"), "job_id"),
@@ -196,7 +196,7 @@ def dead_letter_filter(**wanted: Unpack[DeadLettersWanted]) -> DeadLetterFilter:
     )
 
 
-def _refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
+def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
     """A filter that was misspelt and left out would select more than was meant."""
     for name in sorted(set(given) - set(known)):
         raise errors.InvalidInput(f"there is no filter {name!r}: use {', '.join(known)}", field=name)

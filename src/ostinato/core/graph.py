@@ -233,7 +233,7 @@ def worst_case(policy: retry.Retry, timeout: float) -> float:
 
 
 def check_key(key: str) -> str:
-    if not 1 <= len(key) <= 255:
+    if not isinstance(key, str) or not 1 <= len(key) <= 255:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise errors.InvalidId("idempotencyKey must be 1 to 255 characters", field="idempotencyKey")
     _check_text(key, "idempotencyKey")
     return key

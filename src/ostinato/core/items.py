@@ -174,9 +174,15 @@ class Item(msgspec.Struct, gc=False):
             wanted = walked[walked.index(self.begins_at) :] if self.begins_at in walked else [self.begins_at]
             way = wanted[1:] if self.status == self.begins_at else courses.legal_tail(course, self.status, wanted)
         else:
-            way = courses.path(course, self.status, courses.walk(course, self.was or {}), walked)
+            before = courses.walk(course, self.was or {})
+            way = [] if self._was_put(course, before) else courses.path(course, self.status, before, walked)
         self._place(course, how)
         return self.go(course, way, now)
+
+    def _was_put(self, course: courses.Course, walked: list[int]) -> bool:
+        """Somebody has put it to an end that its steps have not led to: it stays there, whatever becomes of them."""
+        ends = self.status not in course.open and self.status not in (course.failed, course.dead)
+        return ends and self.status not in walked[-1:]
 
     def go(self, course: courses.Course, way: list[int], now: int) -> list[dict[str, Any]]:
         """Make these moves, which are legal."""

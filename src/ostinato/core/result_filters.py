@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, TypedDict, TypeGuard, Unpack, cast
 
 import msgspec
 
@@ -49,8 +49,9 @@ class ResultsWanted(TypedDict, total=False):
 
 
 def result_filter(**wanted: Unpack[ResultsWanted]) -> ResultFilter:
+    filters.refuse_unknown(wanted.keys(), ResultsWanted.__annotations__)
     domain, given = wanted.get("domain"), wanted.get("fields") or ()
-    fields = given if isinstance(given, tuple) else tuple(documents.as_object(given, "fields").items())
+    fields = given if _are_pairs(given) else tuple(documents.as_object(given, "fields").items())
     if domain is not None:
         documents.check_text(domain, "domain", LONGEST_KEY)
     if len(fields) > MOST_ASKED:
@@ -73,6 +74,12 @@ def result_filter(**wanted: Unpack[ResultsWanted]) -> ResultFilter:
         since=0 if since is None else max(0, since),
         until=_END if until is None else max(0, min(until, _END)),
     )
+
+
+def _are_pairs(given: Any) -> TypeGuard[tuple[tuple[str, str], ...]]:
+    if not isinstance(given, tuple):
+        return False
+    return all(isinstance(pair, tuple) and len(pair) == 2 for pair in cast("tuple[Any, ...]", given))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def read_fields(given: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ostinato import errors
 from ostinato.playbooks import aggregation
 from ostinato.playbooks.aggregation import Aggregate
 from ostinato.playbooks.definition import MOST_OUTPUTS, Agent
@@ -51,6 +52,21 @@ def marked(aggregate: Aggregate, report: Report) -> Aggregate:
             else answer
             for name, answer in aggregate.agents.items()
         }
+    )
+
+
+def check_answered(aggregate: Aggregate, agents: Mapping[str, Agent], validator: Validate) -> None:
+    """Refuse an aggregate in which agents have failed and no other has an answer that can be used."""
+    for name, answer in aggregate.completed.items():
+        if not any(_violations(agents[name], answer, validator)):
+            return
+    answers = marked(aggregate, validate(aggregate, agents, validator))
+    if not answers.failed:
+        return  # somebody has skipped them all
+    why = [f"{name!r}: {found.error.message}" for name, found in answers.agents.items() if found.error]
+    raise errors.NoAnswer(
+        f"none of the {len(answers.agents)} agents gave an answer that can be used: {'; '.join(why)}",
+        agents=answers.failed,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 
 from ostinato import errors
-from ostinato.core import filters
+from ostinato.core import documents, filters
 from ostinato.reactions import item_actions, item_views
 
 Action = Literal["restart", "decide", "migrate", "roll-back", "move"]
@@ -90,6 +90,8 @@ class Many(item_actions.Actions, item_views.Looking):
         called: str | None = None,
     ) -> Done:
         """Do something with all items that match, or find out what would become of each."""
+        if not isinstance(what, Bulk):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise errors.InvalidInput(f"what must be a Bulk, not {documents.short(what)}", field="what")
         if not dry_run:
             await self._app.note(actor, "items.bulk", pipeline, does=what.action, most=most)
         await self.course(pipeline)

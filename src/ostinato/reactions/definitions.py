@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ostinato import errors, expressions, threads
-from ostinato.core import arguments, codec, documents
+from ostinato.core import audit_chain, codec, documents
 from ostinato.engine import engine
 from ostinato.store import database, definitions
 
@@ -72,9 +72,10 @@ class Shelf(Generic[T]):
         self, document: Any, *, actor: str | None = None, expected: int | None = None
     ) -> definitions.Definition:
         """A new version, if anything has changed. Everything in it is checked before."""
-        arguments.text_or_none(actor, "actor")
-        if expected is not None:
-            arguments.number(expected, "expected", 0)
+        if actor is not None:
+            audit_chain.check_text(actor, "actor")  # before anything is saved
+        if expected is not None and expected != 0:  # that there is none yet
+            documents.check_version(expected, "expected")
         made = await threads.run(lambda: self.check(document))
         name = made.name
         saved = await self._store.save_definition(
@@ -109,7 +110,7 @@ class Shelf(Generic[T]):
     async def roll_back(self, name: str, version: int, *, actor: str | None = None) -> definitions.Definition:
         """Make an earlier version the newest one."""
         documents.check_text(name, "name", LONGEST_NAME)
-        arguments.number(version, "version", 1)
+        documents.check_version(version)
         await self._app.note(actor, f"{self._kind}s.rollBack", name, version=version)
         earlier = await self._store.definition(self._tenant, self._kind, name, version)
         also = None if self._also is None else self._also(self._defined(earlier).value)
@@ -121,10 +122,12 @@ class Shelf(Generic[T]):
 
     async def get(self, name: str, version: int | None = None) -> Defined[T]:
         """As it is now, or as it was in one version."""
+        documents.check_text(name, "name", LONGEST_NAME)
+        if version is not None:
+            documents.check_version(version)
         await self._keep_up()
         known = self._known.get((name, version))
         if known is None:
-            documents.check_text(name, "name", LONGEST_NAME)
             async with self._reading:  # one reads it, and whoever waits for that has it too
                 known = self._known.get((name, version)) or await self._remember(name, version)
         return known
@@ -189,7 +192,7 @@ class Shelf(Generic[T]):
         """The document as it is kept, of now or of one version."""
         documents.check_text(name, "name", LONGEST_NAME)
         if version is not None:
-            arguments.number(version, "version", 1)
+            documents.check_version(version)
         return await self._store.definition(self._tenant, self._kind, name, version)
 
     async def versions(self, name: str) -> list[definitions.Definition]:

@@ -112,6 +112,7 @@ class Actions(shelved.Shelved):
             )
         if dry_run or how.decision in review.again:
             await self._check_may_decide(item.job_id, review, actor, how.called)
+            allowed.ask(course, item)
         again = review.again.get(how.decision)
         if again is not None:
             restart = Restart(again, payload=how.payload, reason=how.notes, reviewed=True)

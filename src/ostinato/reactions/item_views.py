@@ -225,10 +225,13 @@ class Looking(shelved.Shelved):
         self, pipeline: str, wanted: Wanted | None = None, *, cursor: str | None = None, most: int = 50
     ) -> filters.Page[ItemView]:
         """Items of a pipeline, newest first; those in one status, stuck or retried, longest first."""
-        found = await self.list(await self.filter(pipeline, wanted or Wanted()), cursor=cursor, most=most)
+        wanted = Wanted() if wanted is None else wanted
+        found = await self.list(await self.filter(pipeline, wanted), cursor=cursor, most=most)
         return filters.Page(await self._shown(found), found.cursor)
 
     async def filter(self, pipeline: str, wanted: Wanted) -> item_filters.ItemFilter:
+        if not isinstance(wanted, Wanted):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise errors.InvalidInput(f"wanted must be a Wanted, not {documents.short(wanted)}", field="wanted")
         course = await self.course(pipeline)
         status = None if wanted.status is None else _code(course, wanted.status)
         stuck_since = None
@@ -245,6 +248,10 @@ class Looking(shelved.Shelved):
         """The moves of an item with the names of their statuses, in order; `after` is the number of the last one
         seen."""
         item, _ = await self.item(item_id)
+        if not isinstance(after, int) or abs(after) >= 2**31:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise errors.InvalidInput(
+                f"after must be the number of a move, not {documents.short(after)}", field="after"
+            )
         found = await self._engine.store.history(self._tenant, item_id, after=after, most=filters.check_most(most))
         named = {version: await self.course(item.pipeline, version) for version in {moved.version for moved in found}}
         shown = [_move(item_id, named[moved.version], moved) for moved in found]

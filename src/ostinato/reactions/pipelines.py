@@ -19,6 +19,8 @@ from ostinato.reactions.shelved import check_item_id
 AT_ONCE = 500
 """Items that are handed to the engine at the same time."""
 MOST_AT_ONCE = 10_000
+LONGEST = 128
+"""Characters of what is taken for a place, a status or a decision."""
 HELD = item_views.Wanted(held=True)
 
 
@@ -63,7 +65,7 @@ class Pipelines(bulk.Many, policies.Policies):
 
         Up to 500 are entered in one transaction. Of more, one that somebody else has entered meanwhile, as another, may
         be found when those before it are there: then the error says which were `entered`."""
-        documents.as_list(list(new), "items", 1, MOST_AT_ONCE)
+        _check_new_items(new)
         await self._app.note(actor, "items.enter", pipeline, items=len(new))
         course = await self.course(pipeline)
         await self._check_functions(course)
@@ -81,8 +83,9 @@ class Pipelines(bulk.Many, policies.Policies):
     ) -> list[commands.Entered]:
         """Begin items that were held back, those that wait longest first; or go on with others that match, where they
         have got to. What is over, at work, or waits for people is left alone."""
+        most = min(most, filters.MOST) if isinstance(most, int) else filters.check_most(most)  # pyright: ignore[reportUnnecessaryIsInstance]
         await self._app.note(actor, "items.process", pipeline, most=most)
-        page = await self.list(await self.filter(pipeline, wanted), most=min(most, filters.MOST))
+        page = await self.list(await self.filter(pipeline, wanted), most=most)
         going = [item for item in page if allowed.may_go_on(await self.course(item.pipeline, item.version), item)]
         begun = [self._begin_again(item.item_id, Restart(), actor) for item in going]
         answers = await asyncio.gather(*begun, return_exceptions=True)
@@ -106,12 +109,12 @@ class Pipelines(bulk.Many, policies.Policies):
         Without a place it begins at the step that it has got to. With `only`, that step is run and nothing after it.
         """
         how = Restart(at, only, payload, version, reason)
-        await self._app.note(actor, "items.restart", check_item_id(item_id), at=at and documents.short_text(at))
+        await self._app.note(actor, "items.restart", check_item_id(item_id), at=_place(at))
         return await self._begin_again(item_id, how, actor)
 
     async def enrich(self, item_id: str, at: str | None = None, *, actor: str | None = None) -> commands.Entered:
         """Go on with an item, or if there is nothing left to do, begin it again where its review would."""
-        await self._app.note(actor, "items.restart", check_item_id(item_id), at=at and documents.short_text(at))
+        await self._app.note(actor, "items.restart", check_item_id(item_id), at=_place(at))
         item, _ = await self._item(item_id)
         course = await self.course(item.pipeline, item.version)
         if at is None and (item.step is None or allowed.is_reviewed(course, item)):
@@ -129,7 +132,7 @@ class Pipelines(bulk.Many, policies.Policies):
         called: str | None = None,
     ) -> commands.Decided:
         """Decide on an item that waits for its review. What begins it again ends the run that it has."""
-        how = Decision(decision, notes, payload, called)
+        how = Decision(documents.check_text(decision, "decision", LONGEST), notes, payload, called)
         await self._app.note(actor, "items.decide", check_item_id(item_id), decision=documents.short_text(decision))
         return cast("commands.Decided", await self._decide(item_id, how, actor))
 
@@ -152,6 +155,7 @@ class Pipelines(bulk.Many, policies.Policies):
         reason: str | None = None,
     ) -> commands.Entered:
         """Move an item by hand: take it for review, begin to edit it, or as its pipeline allows beside the course."""
+        documents.check_text(status, "status", LONGEST)
         await self._app.note(actor, "items.move", check_item_id(item_id), status=documents.short_text(status))
         return await self._move(item_id, Move(status, payload, reason), actor)
 
@@ -165,6 +169,7 @@ class Pipelines(bulk.Many, policies.Policies):
     ) -> commands.Entered:
         """Let an item go on in another version of its pipeline: in its status, or at the step that it has got to."""
         check_item_id(item_id)
+        documents.check_version(version)
         if not dry_run:
             await self._app.note(actor, "items.migrate", item_id, version=version)
         return await self._migrate(item_id, version, actor, dry_run=dry_run)
@@ -195,6 +200,18 @@ class Pipelines(bulk.Many, policies.Policies):
                 error.details["entered"] = [one.item_id for one in answers if one.created]
                 raise
         return answers
+
+
+def _place(at: str | None) -> str | None:
+    return None if at is None else documents.short_text(documents.check_text(at, "at", LONGEST))
+
+
+def _check_new_items(new: Any) -> None:
+    for place, one in enumerate(documents.as_list(new, "items", 1, MOST_AT_ONCE)):
+        if not isinstance(one, NewItem):
+            raise errors.InvalidInput(
+                f"items[{place}] must be a NewItem, not {documents.short(one)}", field=f"items[{place}]"
+            )
 
 
 def _parts(entering: Sequence[commands.EnterItem]) -> Iterator[list[commands.EnterItem]]:

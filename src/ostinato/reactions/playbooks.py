@@ -59,6 +59,8 @@ class Playbooks(definitions.Kept[definition.Playbook]):
         """Define what is in the folders `agents`, `graphs` and `playbooks` of a folder, as `ostinato playbooks apply`.
 
         Everything is checked before anything is saved; what is unchanged gets no new version."""
+        if not isinstance(folder, (str, os.PathLike)) or "\0" in str(folder):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise errors.InvalidInput(f"folder must be a path, not {documents.short(folder)}", field="folder")
         found = await threads.run(lambda: list(self._in(os.fspath(folder))))
         for shelf, one in found:
             await shelf.save(one.document, actor=actor)
@@ -71,7 +73,9 @@ class Playbooks(definitions.Kept[definition.Playbook]):
         }
         there = {name: shelf for name, shelf in shelves.items() if os.path.isdir(os.path.join(folder, name))}
         if not there:
-            raise errors.InvalidInput(f"{folder!r} has no folder agents, graphs or playbooks: name one that has")
+            raise errors.InvalidInput(
+                f"{documents.short(folder)} has no folder agents, graphs or playbooks: name one that has"
+            )
         for name, shelf in there.items():
             for one in definition_files.in_folder(os.path.join(folder, name)):
                 try:
@@ -151,7 +155,10 @@ class Playbooks(definitions.Kept[definition.Playbook]):
 
     async def _playbook_of(self, type: Type, domain_id: str, name: str | None) -> tuple[str, int, definition.Playbook]:
         if name is not None:
-            playbook, version = await self.shelf.get(name)
+            try:
+                playbook, version = await self.shelf.get(name)
+            except errors.DefinitionNotFound as error:
+                raise errors.DefinitionNotFound(error.message, **error.details, field="playbook") from None
             if (playbook.type, playbook.domain) != (type, domain_id):
                 raise errors.InvalidInput(
                     f"playbook {name!r} is for {playbook.type} in {playbook.domain!r}", field="playbook"

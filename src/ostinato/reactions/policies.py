@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from ostinato import errors
 from ostinato.core import codec, courses, documents, retry
-from ostinato.reactions import shelved
+from ostinato.reactions import definitions, shelved
 from ostinato.store import courses as course_cache
 
 
@@ -33,15 +35,19 @@ class Policies(shelved.Shelved):
         return {view.step: view.retry for view in await self.policies(pipeline)}
 
     async def policy(self, pipeline: str, step: str) -> PolicyView:
+        documents.check_text(step, "step", definitions.LONGEST_NAME)
         found = {view.step: view for view in await self.policies(pipeline)}
         _check_step(pipeline, step, found)
         return found[step]
 
     async def set_retry(
-        self, pipeline: str, step: str, policy: retry.Retry | None, *, actor: str | None = None
+        self, pipeline: str, step: str, policy: retry.Retry | Mapping[str, Any] | None, *, actor: str | None = None
     ) -> PolicyView:
         """Change how often and how soon a step is tried again: from now on, also for items that are under way. None
         goes back to what the pipeline says."""
+        if policy is not None and not isinstance(policy, retry.Retry):
+            policy = documents.read(policy, retry.Retry, "retry")
+        documents.check_text(step, "step", definitions.LONGEST_NAME)
         await self._app.note(actor, "pipelines.setRetry", pipeline, step=documents.short_text(step))
         course = await self.course(pipeline)
         _check_step(pipeline, step, course.steps)

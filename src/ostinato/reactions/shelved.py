@@ -31,8 +31,7 @@ class Shelved(definitions.Kept[courses.Pipeline]):
         documents.check_text(name, "name", definitions.LONGEST_NAME)
         if version is None:
             version = (await self.shelf.get(name)).version
-        elif not 1 <= version < 2**31:
-            raise errors.InvalidInput(f"version must be 1 or more, not {version}", field="version")
+        documents.check_version(version)
         try:
             return await self._engine.store.course(self._tenant, name, version)
         except errors.DefinitionNotFound as error:

@@ -50,13 +50,15 @@ class Stages:
         return {"levels": made.levels, "criticalPath": made.critical_path, "warnings": made.warnings}
 
     async def aggregate(self, ctx: Context, **given: Any) -> Any:
-        """What became of all agents."""
+        """What became of all agents, if any of them has answered."""
         found = await self._configuration(given)
         outcomes = {
             task.task_id: await self._outcome(task)
             for task in await self._engine.store.all_tasks(ctx.tenant, ctx.job_id)
         }
-        return msgspec.to_builtins(aggregation.aggregate(found.plan, found.agents, outcomes))
+        answers = aggregation.aggregate(found.plan, found.agents, outcomes)
+        await threads.run(lambda: validation.check_answered(answers, found.agents, _violations))
+        return msgspec.to_builtins(answers)
 
     async def validate(self, ctx: Context, **given: Any) -> Any:
         """Whether they answered what their schemas say."""

@@ -6,10 +6,14 @@ import logging
 from typing import Any
 
 from ariadne.asgi import GraphQL
-from starlette.requests import HTTPConnection
+from ariadne.asgi.handlers import GraphQLHTTPHandler
+from ariadne.exceptions import HttpBadRequestError
+from starlette.requests import HTTPConnection, Request
 
+from ostinato import errors
 from ostinato.api import calls, routing
 from ostinato.api.graphql import bounds, resolvers, schema, sockets
+from ostinato.core import codec
 
 PATH = "/graphql"
 routes = routing.Routes()
@@ -27,6 +31,15 @@ async def _context(connection: Any, _: Any = None) -> resolvers.Call:
     )
 
 
+class Requests(GraphQLHTTPHandler):
+    async def extract_data_from_json_request(self, request: Request) -> Any:
+        """Read as all other bodies are: without numbers that JSON does not have, and without lone surrogates."""
+        try:
+            return codec.parse(await request.body(), "the body")
+        except errors.InvalidPayload as error:
+            raise HttpBadRequestError(error.message) from None
+
+
 def make() -> GraphQL:
     return GraphQL(
         schema.build(),
@@ -37,6 +50,7 @@ def make() -> GraphQL:
         explorer=None,
         execute_get_queries=False,
         logger=_silent,
+        http_handler=Requests(),
         websocket_handler=sockets.Sockets(),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ostinato import errors
-from ostinato.core import approvals, codec, events, items, ledger, needs, rows
+from ostinato.core import allowed, approvals, codec, events, items, ledger, needs, rows, states
 from ostinato.core.commands import consequences
 
 
@@ -49,10 +49,13 @@ class Decide(msgspec.Struct, gc=False):
         if self._made_before(row, document):
             return _answer(task, row, document, again=True)
         self._check(row, document)
-        if _item(book, task) is not None and self.decision not in (approvals.APPROVE, approvals.REJECT):
-            raise errors.NotPossible(
-                f"{self.decision!r} begins the item of this job again: decide on the item", decision=self.decision
-            )
+        item = _item(book, task)
+        if item is not None:
+            allowed.ask(book.course_of(item), item)
+            if self.decision not in (approvals.APPROVE, approvals.REJECT):
+                raise errors.NotPossible(
+                    f"{self.decision!r} begins the item of this job again: decide on the item", decision=self.decision
+                )
         payload = _payload(book, task, row) if self.payload is None else self.payload
         self._record(book, task, row, document)
         outcome = document.outcome()
@@ -162,11 +165,22 @@ def come_due(book: ledger.Ledger, task: rows.Task, key: str) -> bool:
     document = approvals.read(row.document)
     payload = _payload(book, task, row)
     del book.timers[task.key]
-    if row.escalated_at is None and document.approval.escalate is not None:
+    item = _item(book, task)
+    if item is not None and item.status not in book.course_of(item).open:
+        _withdraw(book, task, item)
+    elif row.escalated_at is None and document.approval.escalate is not None:
         _escalate(book, task, row, document.approval, document.approval.escalate)
     else:
         _expire(book, task, row, document, payload)
     return True
+
+
+def _withdraw(book: ledger.Ledger, task: rows.Task, item: items.Item) -> None:
+    """Somebody has put the item to an end, past its review."""
+    why = consequences.event_data(reason=f"item {item.item_id!r} is over")
+    book.move(task, states.CANCELLED, events.TASK_CANCELLED, why)
+    book.fail_dependants(task)
+    book.settle(book.jobs[task.job_id])
 
 
 def _escalate(

@@ -75,6 +75,14 @@ class SkipTask(msgspec.Struct, gc=False):
                 f"task {task.task_id!r} belongs to a gate: open the gate instead, which says so to those who look",
                 taskId=task.task_id,
             )
+        item = book.items.get(job.job_id)
+        if item is not None and consequences.is_review(book, item, task):
+            raise errors.NotPossible(
+                f"task {task.task_id!r} is the review of item {item.item_id!r}: decide on the item instead, which says "
+                "who did",
+                taskId=task.task_id,
+                itemId=item.item_id,
+            )
         if task.state == states.SKIPPED and not task.skipped_by_dependency:
             return task.state
         states.check_task_move(task.task_id, task.state, states.SKIPPED)
@@ -126,7 +134,21 @@ class RetryTasks(msgspec.Struct, gc=False):
                 )
         gating.check_rerun(book, job, tasks)
         consequences.check_inputs(tasks, self.inputs)
-        return consequences.run_again(book, job, tasks, self.inputs, self.actor)
+        consequences.run_again(book, job, [*self._agents(book, job, tasks), *tasks], self.inputs, self.actor)
+        return [task.task_id for task in tasks]
+
+    @staticmethod
+    def _agents(book: ledger.Ledger, job: rows.Job, tasks: Sequence[rows.Task]) -> list[rows.Task]:
+        """Of a playbook, those that failed and that are waited for again: without them, the same would come of it."""
+        if not job.name.startswith(ledger.PLAYBOOK_JOB):
+            return []
+        stages = {task.key for task in tasks if not task.optional}
+        return [
+            task
+            for task in book.tasks_of(job.job_id)
+            if task.state == states.FAILED and task not in tasks
+            if any(dependant.key in stages for dependant in _dependants(book, task))
+        ]
 
 
 class Resume(msgspec.Struct, gc=False):
@@ -183,9 +205,18 @@ class Resume(msgspec.Struct, gc=False):
 
 
 def _matters(book: ledger.Ledger, failed: rows.Task) -> bool:
-    """That an optional task failed does not, unless others were skipped for it."""
-    dependants = [book.tasks[(failed.job_id, task_id)] for task_id in book.dependants.get(failed.key, ())]
-    return not failed.optional or any(d.state == states.SKIPPED and d.skipped_by_dependency for d in dependants)
+    """That an optional task failed does not, unless others were skipped for it; that an agent did, until what all of
+    them answered has been put together."""
+    if not failed.optional:
+        return True
+    dependants = _dependants(book, failed)
+    if book.jobs[failed.job_id].name.startswith(ledger.PLAYBOOK_JOB):
+        return any(d.state != states.COMPLETED and not d.optional for d in dependants)
+    return any(d.state == states.SKIPPED and d.skipped_by_dependency for d in dependants)
+
+
+def _dependants(book: ledger.Ledger, task: rows.Task) -> list[rows.Task]:
+    return [book.tasks[(task.job_id, task_id)] for task_id in book.dependants.get(task.key, ())]
 
 
 class ResumePlan(msgspec.Struct, frozen=True, rename="camel"):

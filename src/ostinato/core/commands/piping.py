@@ -53,7 +53,7 @@ class EnterItem(msgspec.Struct, gc=False):
         known = book.items_by_id.get(self.item_id)
         self.check(known)
         if known is not None:
-            return Entered(known.item_id, known.job_id, known.status, False)
+            return self._answer(book, known, created=False)
         course = book.courses[(self.pipeline, self.version)]
         if self.submit is not None:
             _check_free(book, self.submit.job_id)
@@ -85,7 +85,13 @@ class EnterItem(msgspec.Struct, gc=False):
             item.go(course, [course.initial], book.now)
         else:
             begin_run(book, item, self.submit, course.initial)
-        return Entered(item.item_id, item.job_id, item.status, True)
+        return self._answer(book, item, created=True)
+
+    @staticmethod
+    def _answer(book: ledger.Ledger, item: items.Item, *, created: bool) -> Entered:
+        """One that is entered in this very transaction is put where it begins when that is over."""
+        status = book.course_of(item).initial if item.status == courses.NOWHERE else item.status
+        return Entered(item.item_id, item.job_id, status, created)
 
 
 class EnterItems(msgspec.Struct, gc=False):
@@ -224,7 +230,7 @@ class FinishItem(msgspec.Struct, gc=False):
 
 
 class MoveItem(msgspec.Struct, gc=False):
-    """Move an item by hand: within a review, or as the pipeline says beside its course."""
+    """Move an item by hand: within a review, or as the pipeline says beside its course. At an end, its run is over."""
 
     item_id: str
     status: str
@@ -242,6 +248,9 @@ class MoveItem(msgspec.Struct, gc=False):
         book.attribute(item, self.actor, self.reason)
         if code != item.status:
             following.moved(book, item, course, item.go(course, [code], book.now))
+        if not item.open and item.was_open:
+            set_aside(book, item, f"the item is {self.status}", self.actor)
+            item.give_up(course)
         if self.payload is not None:
             book.new_payloads[item.item_id] = self.payload
         book.changed_items[item.item_id] = item
@@ -328,6 +337,7 @@ def _check_waits(book: ledger.Ledger, item: items.Item) -> None:
             f"item {item.item_id!r} is {allowed.named(course, item.status)}: nobody is asked about it any more",
             itemId=item.item_id,
         )
+    allowed.ask(course, item)
 
 
 def _check_rests(book: ledger.Ledger, item: items.Item, seen_run: int) -> None:

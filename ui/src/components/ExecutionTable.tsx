@@ -101,7 +101,7 @@ export function ExecutionTable({
 }
 
 /** All of an id where there is room, and else enough of it to leave some for the tags. */
-const ID_WIDTH = { base: 190, xl: 330 };
+const ID_WIDTH = { base: 190, lg: 240, xl: 330 };
 
 export function Tags({ tags, onTag }: { tags: Record<string, string>; onTag?: (tag: string) => void }) {
   return (

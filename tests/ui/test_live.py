@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute, expect
 
 from ostinato import errors
 from tests.engine.support import task
@@ -168,3 +168,79 @@ def test_a_task_of_the_graph_is_opened_by_keyboard(site: Site, page: Page) -> No
     node.focus()
     page.keyboard.press("Enter")
     expect(page.locator("aside").get_by_role("heading", name="book", exact=True)).to_be_visible()
+
+
+def test_a_server_that_goes_away_takes_nothing_with_it(site: Site, context: BrowserContext) -> None:
+    """What was shown stays, and so does what somebody writes."""
+    site.submit(task("review", "review", approval={"title": "Away?"}), name="article", jobId="away")
+    page = context.new_page()  # another one may not see a request fail
+    page.clock.install()
+    sockets: list[WebSocketRoute] = []
+    away = False
+
+    def connect(socket: WebSocketRoute) -> None:
+        sockets.append(socket)
+        if away:
+            socket.close()
+        else:
+            socket.connect_to_server()
+
+    page.route_web_socket("**/graphql", connect)
+    page.goto(f"{site.address}/ui/approvals?job=away&task=review")
+    notes = page.get_by_label("Notes")
+    notes.fill("a long thought")
+    expect(page.locator("[data-connection=live]")).to_be_visible()
+    away = True
+    page.route("**/graphql", lambda route: route.abort())
+    sockets[-1].close()
+    lost = page.get_by_role("alert").filter(has_text="The server cannot be reached")
+    for _ in range(4):  # until everything was asked again by itself, and in vain
+        page.clock.fast_forward(7_000)
+        page.wait_for_timeout(300)
+    expect(lost).to_have_count(1)
+    expect(notes).to_have_value("a long thought")
+    away = False
+    page.unroute("**/graphql")
+    page.clock.fast_forward(10_000)
+    expect(lost).to_have_count(0)
+    expect(page.locator("[data-connection=live]")).to_be_visible()
+    expect(notes).to_have_value("a long thought")
+    page.close()
+
+
+def test_what_cannot_be_looked_at_first_is_not_done(site: Site, page: Page) -> None:
+    """A dialog whose preview fails says so, and is no spinner for ever."""
+    job_id = site.submit(task("a", "break"))
+    site.ended(job_id)
+    page.goto(f"{site.address}/ui/jobs/{job_id}")
+    resume = page.get_by_role("button", name="Resume", exact=True)
+    expect(resume).to_be_visible()
+    answer = {"data": None, "errors": [{"message": "the database is away", "extensions": {"code": "unavailable"}}]}
+
+    def refuse(route: Route) -> None:
+        if "mutation" in (route.request.post_data or ""):
+            route.fulfill(json=answer)
+        else:
+            route.continue_()
+
+    page.route("**/graphql", refuse)
+    resume.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("alert")).to_contain_text("the database is away")
+    expect(dialog.get_by_role("status", name="Loading")).to_have_count(0)
+    expect(dialog.get_by_role("button", name="Resume", exact=True)).to_be_disabled()
+    page.unroute("**/graphql")
+    dialog.get_by_role("button", name="Try again").click()
+    expect(dialog).to_contain_text("Run again (1)")
+    expect(dialog.get_by_role("button", name="Resume", exact=True)).to_be_enabled()
+
+
+def test_nothing_is_ended_by_a_hasty_enter(site: Site, page: Page) -> None:
+    job_id = site.submit(task("ask", "approve", input={"order": "A21"}))
+    page.goto(f"{site.address}/ui/jobs/{job_id}")
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Back")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("running")

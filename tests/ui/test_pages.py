@@ -58,6 +58,25 @@ def test_a_job_as_it_was_and_what_happened(site: Site, page: Page) -> None:
     expect(page.get_by_role("group", name="Tasks").get_by_role("button")).to_have_count(2)
 
 
+def test_times_in_the_data_of_events_are_told_as_times(site: Site, page: Page) -> None:
+    """The engine writes microseconds, which can still be copied."""
+    asks = {"title": "In time?", "deadline": 7200}
+    job_id = site.submit(task("review", "review", approval=asks), name="article")
+    page.goto(f"{site.address}/ui/jobs/{job_id}?tab=events")
+    line = page.get_by_role("group", name="Events").get_by_role("button").filter(has_text="Approval Requested")
+    expect(line).to_contain_text(re.compile(r"due in (1|2) h"))
+    expect(line).not_to_contain_text("dueAt")
+    line.click()
+    raw = page.locator("pre")
+    expect(raw).to_contain_text(re.compile(r'"dueAt": \d{16}'))
+    due = page.get_by_role("time").filter(has_text=re.compile(r"in (1|2) h")).last
+    exact = due.get_attribute("title")
+    assert exact
+    expect(page.get_by_text(exact, exact=True)).to_be_visible()
+    page.get_by_role("button", name=re.compile("Copy the approval requested")).click()
+    assert page.evaluate("navigator.clipboard.readText()") == raw.inner_text()
+
+
 def test_what_ran_at_a_moment_had_run_until_then(site: Site, page: Page) -> None:
     job_id = site.submit(task("a"), task("b", "echo", "a"))
     site.ended(job_id)

@@ -6,6 +6,8 @@ import { refuse } from './session';
 
 const UNAUTHENTICATED = 4401;
 const FORBIDDEN = 4403;
+/** However long a server was away, whoever looks should soon see that it is back. */
+const LONGEST_PAUSE_MS = 8000;
 
 export function makeClient(key: string | null): Client {
   const authorization: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
@@ -13,6 +15,7 @@ export function makeClient(key: string | null): Client {
     url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/graphql`,
     connectionParams: authorization,
     retryAttempts: Infinity,
+    retryWait: (times) => pause(Math.min(LONGEST_PAUSE_MS, 500 * 2 ** times)),
     shouldRetry: (event) => !isRefusal(event),
     on: {
       connecting: () => connection.connecting(),
@@ -46,6 +49,11 @@ export function makeClient(key: string | null): Client {
       }),
     ],
   });
+}
+
+/** Not all browsers at once. */
+function pause(most: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, most * (0.5 + Math.random() / 2)));
 }
 
 function isRefusal(event: unknown): boolean {

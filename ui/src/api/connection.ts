@@ -7,11 +7,15 @@ import { useSyncExternalStore } from 'react';
 export type ConnectionState = 'connecting' | 'live' | 'offline';
 
 const GATHER_MS = 30;
+/** A socket that is back sooner than this was never missed. */
+const PATIENCE_MS = 2000;
 
 let state: ConnectionState = 'connecting';
 let times = 0;
 let socket: WebSocket | null = null;
 let waiting: ReturnType<typeof setTimeout> | null = null;
+let lost = false;
+let losing: ReturnType<typeof setTimeout> | null = null;
 const listeners = new Set<() => void>();
 
 function tell(): void {
@@ -30,11 +34,18 @@ export const connection = {
   },
   connected(opened: WebSocket): void {
     socket = opened;
+    if (losing !== null) clearTimeout(losing);
+    losing = null;
+    lost = false;
     set('live');
     connection.settle();
   },
   closed(): void {
     socket = null;
+    losing ??= setTimeout(() => {
+      lost = true;
+      tell();
+    }, PATIENCE_MS);
     set('offline');
   },
   /** Somebody has subscribed: once the server knows, what was missed until then is asked for. */
@@ -57,6 +68,11 @@ function subscribe(listener: () => void): () => void {
 
 export function useConnection(): ConnectionState {
   return useSyncExternalStore(subscribe, () => state);
+}
+
+/** Whether the server has been out of reach for a while, however often it is tried. */
+export function useLost(): boolean {
+  return useSyncExternalStore(subscribe, () => lost);
 }
 
 /** A number that grows each time the server has taken up new subscriptions. */

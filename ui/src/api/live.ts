@@ -4,6 +4,7 @@
  */
 import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
 import {
+  createRequest,
   useClient,
   useQuery,
   type AnyVariables,
@@ -178,8 +179,13 @@ export function useAsk<Data, Variables extends AnyVariables>(
       execute({ requestPolicy: 'network-only' });
     }
   }, [now, execute, pause]);
+  const { data, operation } = result;
+  const { key } = createRequest(query, variables);
+  const [last, setLast] = useState<{ of: number | undefined; data: Data | undefined }>();
+  if (data && last?.data !== data) setLast({ of: operation?.key, data });
   return {
-    data: result.data,
+    // An error brings no data, nor does the next attempt at first: what is known stays, if it answers the same question.
+    data: data ?? (last?.of === key ? last.data : undefined),
     error: result.error,
     fetching: result.fetching,
     again: () => execute({ requestPolicy: 'network-only' }),

@@ -2,6 +2,7 @@
 import { Alert, Button, Paper, Skeleton, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { CombinedError } from 'urql';
+import { useLost } from '../api/connection';
 import type { Asked } from '../api/live';
 import { describe } from '../model/errors';
 import { AlarmIcon } from './icons';
@@ -45,7 +46,7 @@ export function Loading({ lines = 4 }: { lines?: number }) {
   );
 }
 
-/** The answer once it is there. An error beside an older answer does not hide it. */
+/** The answer once it is there. An error beside an older answer does not hide it; that the server is away is said once for all. */
 export function Answer<Data>({
   of: asked,
   lines,
@@ -55,12 +56,15 @@ export function Answer<Data>({
   lines?: number;
   children: (data: Data) => ReactNode;
 }) {
+  const lost = useLost();
   if (asked.data === undefined || asked.data === null) {
     return asked.error ? <Trouble error={asked.error} again={asked.again} /> : <Loading lines={lines} />;
   }
   return (
     <>
-      {asked.error && <Trouble error={asked.error} again={asked.again} />}
+      {asked.error && !(lost && asked.error.networkError) && (
+        <Trouble error={asked.error} again={asked.again} />
+      )}
       {children(asked.data)}
     </>
   );

@@ -25,7 +25,7 @@ export function Attention({
       style={{ '--state': `var(--state-${found[0]!.state})` } as CSSProperties}
     >
       {found.map((task) => (
-        <Text key={task.taskId} fz="sm" className="clip">
+        <Text key={task.taskId} fz="sm" lineClamp={2} className="unbroken">
           <button type="button" className="link-button" onClick={() => onChoose(task.taskId)}>
             {task.taskId}
           </button>{' '}

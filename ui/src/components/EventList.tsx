@@ -1,5 +1,6 @@
-import { Collapse, Text, TextInput } from '@mantine/core';
+import { Collapse, Group, Text, TextInput } from '@mantine/core';
 import { useMemo, useState } from 'react';
+import { eventTimes, withoutTimes } from '../model/eventTimes';
 import type { RunEvent } from '../model/run';
 import { brief } from '../model/payload';
 import { absolute } from '../model/time';
@@ -43,19 +44,20 @@ export function EventList({ events, complete }: { events: readonly RunEvent[]; c
           onChoose={(one) => setOpened(one.seq === opened ? null : one.seq)}
           render={(one) => (
             <>
-              <Text span fz="xs" c="dimmed" w={54} ta="right" flex="none">
+              <Text span fz="xs" c="dimmed" w={{ base: 28, sm: 54 }} ta="right" flex="none">
                 {one.seq}
               </Text>
-              <Text span fz="sm" fw={600} w={170} flex="none" className="clip">
+              <Text span fz="sm" fw={600} w={{ base: 150, sm: 170 }} flex="none" className="clip">
                 {one.type}
               </Text>
-              <Text span fz="sm" w={170} flex="none" className="clip">
+              <Text span fz="sm" w={{ sm: 170 }} flex={{ base: 1, sm: 'none' }} className="clip">
                 {one.taskId}
               </Text>
-              <Text span fz="xs" className="mono clip" c="dimmed" flex={1}>
-                {brief(one.properties, 160)}
+              <Text span fz="xs" className="mono clip" c="dimmed" flex={1} visibleFrom="sm">
+                <Times of={one} />
+                {brief(withoutTimes(one.properties), 160)}
               </Text>
-              <Text span fz="xs" w={90} flex="none">
+              <Text span fz="xs" w={{ base: 60, sm: 90 }} flex="none">
                 <Moment at={one.at} />
               </Text>
             </>
@@ -65,10 +67,33 @@ export function EventList({ events, complete }: { events: readonly RunEvent[]; c
       <Collapse expanded={event !== undefined}>
         {event && (
           <div style={{ padding: 12, borderTop: '1px solid var(--line)' }}>
+            <ExactTimes of={event} />
             <Payload label={`${event.type}, ${absolute(Date.parse(event.at))}`} value={event.properties} />
           </div>
         )}
       </Collapse>
     </div>
   );
+}
+
+/** In the line of an event: relative, as everywhere. */
+function Times({ of: event }: { of: RunEvent }) {
+  return eventTimes(event.properties).map(({ name, at }) => (
+    <Text key={name} span inherit c="var(--mantine-color-text)" ff="text" mr={8}>
+      {name} <Moment at={at} />
+    </Text>
+  ));
+}
+
+/** Above the data of an opened one, in which they are numbers. */
+function ExactTimes({ of: event }: { of: RunEvent }) {
+  return eventTimes(event.properties).map(({ name, at }) => (
+    <Group key={name} gap={6} mb={6} fz="sm">
+      <b>{name}</b>
+      <Moment at={at} />
+      <Text span inherit c="dimmed">
+        {absolute(Date.parse(at))}
+      </Text>
+    </Group>
+  ));
 }

@@ -54,7 +54,7 @@ export function ExecutionFilters({
           onChange={(event) => take({ from: fromLocal(event.currentTarget.value) })}
         />
         <TextInput
-          label="until"
+          label="Until"
           type="datetime-local"
           value={toLocal(search.until)}
           onChange={(event) => take({ until: fromLocal(event.currentTarget.value) })}

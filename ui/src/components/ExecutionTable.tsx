@@ -1,4 +1,4 @@
-import { Anchor, Checkbox, Group, Table, Text } from '@mantine/core';
+import { Anchor, Box, Checkbox, Group, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { stateOf } from '../model/states';
 import type { Execution } from '../services/executions';
@@ -70,7 +70,7 @@ export function ExecutionTable({
                   {one.agentName}
                 </Table.Td>
               )}
-              <Table.Td className="mono clip" maw={330} title={one.executionArn}>
+              <Table.Td className="mono clip" maw={ID_WIDTH} title={one.executionArn}>
                 {one.jobId === null ? (
                   <span>{one.executionName}</span>
                 ) : (
@@ -87,7 +87,9 @@ export function ExecutionTable({
               </Table.Td>
               {!compact && (
                 <Table.Td>
-                  <Tags tags={one.tags as Record<string, string>} onTag={onTag} />
+                  <Box miw={{ base: 280, sm: 170 }}>
+                    <Tags tags={one.tags as Record<string, string>} onTag={onTag} />
+                  </Box>
                 </Table.Td>
               )}
             </Table.Tr>
@@ -98,17 +100,28 @@ export function ExecutionTable({
   );
 }
 
+/** All of an id where there is room, and else enough of it to leave some for the tags. */
+const ID_WIDTH = { base: 190, lg: 240, xl: 330 };
+
 export function Tags({ tags, onTag }: { tags: Record<string, string>; onTag?: (tag: string) => void }) {
   return (
     <Group gap={8}>
       {Object.entries(tags).map(([key, value]) => {
         const tag = `${key}=${value}`;
         return onTag ? (
-          <Anchor key={key} component="button" type="button" fz="xs" ta="left" onClick={() => onTag(tag)}>
+          <Anchor
+            key={key}
+            component="button"
+            type="button"
+            fz="xs"
+            ta="left"
+            className="unbroken"
+            onClick={() => onTag(tag)}
+          >
             {tag}
           </Anchor>
         ) : (
-          <Text key={key} fz="xs" c="dimmed">
+          <Text key={key} fz="xs" c="dimmed" className="unbroken">
             {tag}
           </Text>
         );

@@ -1,5 +1,5 @@
 /** What can be done with an item: only what the server would accept is offered. */
-import { Group, Select, Switch, Text, TextInput } from '@mantine/core';
+import { Select, Switch, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { beginnings, stepsOf, type PipelineDocument } from '../model/pipeline';
 import { itemPath, MIGRATE_ITEM, MOVE_ITEM, RESTART, ROLL_BACK_ITEM, type Item } from '../services/items';
@@ -21,7 +21,7 @@ export function ItemActions(props: Props) {
   /** Where a review is waiting, people decide this there. */
   const anew = item.open && item.step !== null ? [] : beginnings(document);
   return (
-    <Group gap="xs" justify="flex-end">
+    <>
       <CopyAs path={itemPath(item.itemId)} cli={`ostinato items show ${item.itemId}`} />
       {may(viewer, 'jobs:write') && (
         <>
@@ -36,7 +36,7 @@ export function ItemActions(props: Props) {
           {item.open && <RollBack {...props} />}
         </>
       )}
-    </Group>
+    </>
   );
 }
 

@@ -29,7 +29,7 @@ export function ItemTable({
         <Table.Tbody>
           {items.map((item) => (
             <Table.Tr key={item.itemId}>
-              <Table.Td className="mono clip" maw={300}>
+              <Table.Td className="mono clip" maw={300} title={item.itemId}>
                 <Link className="link" to="/items/$itemId" params={{ itemId: item.itemId }}>
                   {item.itemId}
                 </Link>
@@ -40,7 +40,7 @@ export function ItemTable({
               <Table.Td>
                 <Moment at={item.statusAt} />
               </Table.Td>
-              <Table.Td>
+              <Table.Td miw={220}>
                 {item.retryAt ? (
                   <>
                     Retry <Moment at={item.retryAt} />

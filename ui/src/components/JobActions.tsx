@@ -5,7 +5,7 @@ import { jobActions } from '../model/states';
 import { counted } from '../model/words';
 import { CANCEL, RESUME, type Job, type ResumePlan } from '../services/jobs';
 import { may } from '../services/viewer';
-import { Action, complain, CopyAs, useAct } from './actions';
+import { Action, CopyAs, useAct } from './actions';
 import { Loading } from './Answer';
 import { useViewer } from './Doorway';
 import { RetryIcon, StopIcon } from './icons';
@@ -27,11 +27,9 @@ export function JobActions({ job, again }: { job: Job; again: () => void }) {
           icon={<RetryIcon size={14} />}
           variant="filled"
           title="Resume the job"
-          onOpen={() => {
+          onOpen={async () => {
             setPlan(null);
-            act(RESUME, { jobId, dryRun: true })
-              .then((found) => setPlan(found.resume))
-              .catch(complain);
+            setPlan((await act(RESUME, { jobId, dryRun: true })).resume);
           }}
           act={async () => {
             const { rerun } = (await act(RESUME, { jobId, dryRun: false })).resume;

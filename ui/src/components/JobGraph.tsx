@@ -1,6 +1,7 @@
 /** The graph of a job with the states of its tasks. A task that moves on draws itself again, and nothing else. */
 import '@xyflow/react/dist/style.css';
 import { Button, Center, Group, Loader, Switch, Text, useComputedColorScheme } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import {
   Background,
   BackgroundVariant,
@@ -12,6 +13,7 @@ import {
   ReactFlowProvider,
   useReactFlow,
   useStore,
+  useStoreApi,
   type Edge,
   type Node,
   type NodeProps,
@@ -27,7 +29,16 @@ import {
   useSyncExternalStore,
   type CSSProperties,
 } from 'react';
-import { criticalPath, edgesOf, NODE, shapeOf, type Layout, type LayoutRequest } from '../model/graph';
+import { attention } from '../model/attention';
+import {
+  criticalPath,
+  edgesOf,
+  NODE,
+  opening,
+  shapeOf,
+  type Layout,
+  type LayoutRequest,
+} from '../model/graph';
 import type { Run, TaskRow } from '../model/run';
 import { label } from '../model/states';
 import { Nothing } from './Answer';
@@ -38,6 +49,8 @@ const FEW = 20;
 const MANY = 300;
 /** Further away than this, words are specks: only colours are drawn. */
 const READABLE = 0.45;
+const NARROW = '(max-width: 48em)';
+const LEGIBLE_IN_HAND = 0.7;
 
 const RunContext = createContext<Run | null>(null);
 
@@ -61,7 +74,9 @@ export default function JobGraph(props: JobGraphProps) {
 
 function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job' }: JobGraphProps) {
   const scheme = useComputedColorScheme('light');
-  const { fitBounds, screenToFlowPosition } = useReactFlow();
+  const { fitBounds, fitView, screenToFlowPosition, setViewport } = useReactFlow();
+  const pane = useStoreApi();
+  const narrow = useMediaQuery(NARROW, undefined, { getInitialValueInEffect: false });
   const [critical, setCritical] = useState(false);
   const places = useLayout(tasks);
   const shape = shapeOf(tasks);
@@ -80,6 +95,14 @@ function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job
   const showAll = useCallback(() => {
     if (places) void fitBounds(boundsOf(places), { padding: 0.04 });
   }, [places, fitBounds]);
+  /** At what one should look at, if all of it would be too small to read. A small one is held nearer than a large one. */
+  const begin = () => {
+    if (places === null) return;
+    const first = places[chosen ?? attention(tasks)[0]?.taskId ?? tasks[0]!.taskId] ?? { x: 0, y: 0 };
+    const middle = { x: first.x + NODE.width / 2, y: first.y + NODE.height / 2 };
+    const view = opening(boundsOf(places), pane.getState(), middle, narrow ? LEGIBLE_IN_HAND : READABLE);
+    void (view === null ? fitView(FIT) : setViewport(view));
+  };
   if (tasks.length === 0) return <Nothing title="It has no tasks yet" />;
   if (places === null) {
     return (
@@ -97,9 +120,7 @@ function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job
       edges={afar ? NO_EDGES : shown}
       nodeTypes={NODE_TYPES}
       colorMode={scheme}
-      fitView={!large}
-      fitViewOptions={FIT}
-      onInit={large ? showAll : undefined}
+      onInit={large ? showAll : begin}
       minZoom={0.02}
       maxZoom={2}
       onlyRenderVisibleElements={large}
@@ -122,7 +143,7 @@ function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job
       {afar && <Overview run={run} tasks={tasks} places={places} chosen={chosen} path={path} />}
       <Background variant={BackgroundVariant.Dots} gap={18} size={1} />
       <Controls showInteractive={false} fitViewOptions={FIT} onFitView={large ? showAll : undefined} />
-      {tasks.length > FEW && !large && (
+      {tasks.length > FEW && !large && !narrow && (
         <MiniMap pannable zoomable nodeColor={(node) => `var(--state-${stateIn(tasks, node.id)})`} />
       )}
       <Toolbar

@@ -39,7 +39,7 @@ function Row({ pipeline, tick }: { pipeline: PipelineLine; tick: number }) {
   const params = { name: pipeline.name };
   return (
     <Table.Tr>
-      <Table.Td>
+      <Table.Td miw={180}>
         <Link className="link" to="/pipelines/$name" params={params} style={{ fontWeight: 600 }}>
           {pipeline.name}
         </Link>

@@ -1,6 +1,7 @@
 /** What is around every page: where one can go, what is wrong just now, who one is. */
 import {
   ActionIcon,
+  Alert,
   AppShell,
   Badge,
   Burger,
@@ -16,13 +17,13 @@ import {
 import { useDisclosure } from '@mantine/hooks';
 import { spotlight } from '@mantine/spotlight';
 import { Link, Outlet } from '@tanstack/react-router';
-import { useConnection } from '../api/connection';
+import { useConnection, useLost } from '../api/connection';
 import { useAsk, useChanges, useTick } from '../api/live';
 import { signOut } from '../api/session';
 import { BADGE_EVENTS, BADGES } from '../services/dashboard';
 import { may } from '../services/viewer';
 import { useViewer } from './Doorway';
-import { MoonIcon, SearchIcon, SunIcon, UserIcon } from './icons';
+import { AlarmIcon, MoonIcon, SearchIcon, SunIcon, UserIcon } from './icons';
 import { PAGES } from './pages';
 import { Palette } from './Palette';
 
@@ -34,6 +35,9 @@ export function Shell() {
       navbar={{ width: 208, breakpoint: 'sm', collapsed: { mobile: !opened } }}
       padding="md"
     >
+      <a className="skip" href="#page">
+        Skip to the page
+      </a>
       <AppShell.Header px="md">
         <Group h="100%" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
@@ -55,11 +59,22 @@ export function Shell() {
       <AppShell.Navbar p="xs">
         <Navigation onGo={close} />
       </AppShell.Navbar>
-      <AppShell.Main>
+      <AppShell.Main id="page" tabIndex={-1}>
+        <Away />
         <Outlet />
       </AppShell.Main>
       <Palette />
     </AppShell>
+  );
+}
+
+/** What is shown stays, and so does what somebody is writing. */
+function Away() {
+  if (!useLost()) return null;
+  return (
+    <Alert color="red" variant="outline" mb="md" icon={<AlarmIcon />} title="The server cannot be reached">
+      This is how things stood before. It is tried again every few seconds.
+    </Alert>
   );
 }
 

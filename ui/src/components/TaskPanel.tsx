@@ -1,7 +1,7 @@
 /** One task: why it stands as it does, what went in and came out, and what can be done about it. */
 import { Accordion, ActionIcon, Group, Paper, Stack, Table, Text, TextInput, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { useState, type CSSProperties } from 'react';
+import { useEffect, useRef, useState, type CSSProperties } from 'react';
 import { useAsk } from '../api/live';
 import { command } from '../model/commands';
 import { errorLine, size } from '../model/payload';
@@ -28,6 +28,7 @@ import { useViewer } from './Doorway';
 import { PlayIcon, RetryIcon, SkipIcon, StopIcon } from './icons';
 import { Payload } from './Payload';
 import { PlanOfTask } from './Plan';
+import { bringIntoSight } from './sight';
 
 export function TaskPanel({
   jobId,
@@ -46,8 +47,10 @@ export function TaskPanel({
   onChoose: (taskId: string) => void;
 }) {
   const asked = useAsk(TASK, { jobId, taskId }, { tick });
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => bringIntoSight(panel.current), []);
   return (
-    <Paper className="job-panel" component="aside" aria-label={`Task ${taskId}`}>
+    <Paper ref={panel} className="job-panel" component="aside" aria-label={`Task ${taskId}`}>
       <Group justify="space-between" wrap="nowrap" mb="xs">
         <Title order={2} className="clip" title={taskId}>
           {taskId}
@@ -162,7 +165,7 @@ function Attempts({ task }: { task: Task }) {
       <Text fz="xs" fw={600} c="dimmed">
         Attempts
       </Text>
-      <Table fz="xs">
+      <Table fz="xs" horizontalSpacing={6}>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>#</Table.Th>

@@ -54,16 +54,16 @@ export function TaskTable({
               <span style={{ width: 110, flex: 'none' }}>
                 <State state={task.state} />
               </span>
-              <Text span fz="sm" fw={600} className="clip" w={200} flex="none">
+              <Text span fz="sm" fw={600} className="clip" w={{ sm: 200 }} flex={{ base: 1, sm: 'none' }}>
                 {task.taskId}
               </Text>
-              <Text span fz="sm" className="clip" w={170} flex="none" c="dimmed">
+              <Text span fz="sm" className="clip" w={170} flex="none" c="dimmed" visibleFrom="sm">
                 {task.name}
               </Text>
-              <span style={{ width: 90, flex: 'none' }}>
+              <Text span fz="sm" w={{ base: 74, sm: 90 }} flex="none">
                 <Elapsed from={task.startedAt} to={task.finishedAt ?? asOf} />
-              </span>
-              <Text span fz="sm" className="clip" flex={1}>
+              </Text>
+              <Text span fz="sm" className="clip" flex={1} visibleFrom="sm">
                 {task.error ? errorLine(task.error) : task.attempt > 1 ? `try ${task.attempt}` : ''}
               </Text>
             </>

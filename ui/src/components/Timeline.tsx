@@ -1,4 +1,5 @@
 import { Group, Text } from '@mantine/core';
+import { useElementSize } from '@mantine/hooks';
 import { useMemo, type CSSProperties } from 'react';
 import type { RunEvent } from '../model/run';
 import { lanes, marks, span, type Attempt, type Lane } from '../model/timeline';
@@ -8,7 +9,11 @@ import { Loading, Nothing } from './Answer';
 import { State, useNow } from './bits';
 import { Rows } from './Rows';
 
-const NAMES = 180;
+/** As wide as the names may be, but never more than a third. */
+const NAMES = 'min(180px, 33%)';
+/** A mark with its words needs so many pixels. */
+const MARK = 70;
+const WORDS = 40;
 
 /** Every attempt as a bar over time, one line for each task. */
 export function Timeline({
@@ -24,6 +29,7 @@ export function Timeline({
   onChoose: (taskId: string) => void;
 }) {
   const now = useNow();
+  const { ref, width: room } = useElementSize();
   const found = useMemo(() => lanes(events), [events]);
   const outcomes = useMemo(
     () => [...new Set(found.flatMap((lane) => lane.attempts.map(outcomeOf)))],
@@ -35,19 +41,23 @@ export function Timeline({
   if (found.length === 0) return complete ? <Nothing title="Nothing has run yet" /> : <Loading />;
   return (
     <div style={{ display: 'flex', flexDirection: 'column', height: '100%' }}>
-      <div className="row" style={{ position: 'relative', height: 26, paddingLeft: NAMES + 24 }}>
-        <div className="lane" style={{ height: 18 }}>
-          {marks(whole).map((at) => (
-            <Text
-              key={at}
-              span
-              fz={11}
-              c="dimmed"
-              style={{ position: 'absolute', left: place(whole.start + at) }}
-            >
-              {at === 0 ? '0' : duration(at)}
-            </Text>
-          ))}
+      <div className="row" style={{ position: 'relative', height: 26 }}>
+        <span style={{ width: NAMES, flex: 'none' }} />
+        <div className="lane" ref={ref} style={{ height: 18 }}>
+          {marks(whole, Math.max(1, Math.min(6, Math.floor(room / MARK))))
+            .filter((at) => room * (1 - at / width) > WORDS)
+            .map((at) => (
+              <Text
+                key={at}
+                span
+                fz={11}
+                c="dimmed"
+                className="together"
+                style={{ position: 'absolute', left: place(whole.start + at) }}
+              >
+                {at === 0 ? '0' : duration(at)}
+              </Text>
+            ))}
         </div>
       </div>
       <Legend outcomes={outcomes} />

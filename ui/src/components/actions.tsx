@@ -65,7 +65,8 @@ export interface ActionProps {
   readonly size?: ButtonProps['size'];
   /** Do it; what comes back is told. */
   readonly act: () => Promise<string>;
-  readonly onOpen?: () => void;
+  /** Called when it is opened. What it is about may have to be asked first: until then, it cannot be done. */
+  readonly onOpen?: () => unknown;
   /** There is much to see or to write in it. */
   readonly wide?: boolean;
 }
@@ -88,7 +89,23 @@ export function Action({
   const [opened, { open, close }] = useDisclosure();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<CombinedError | null>(null);
+  const [looked, setLooked] = useState<'not yet' | 'well' | 'in vain'>('well');
+  async function look() {
+    setError(null);
+    const found = onOpen?.();
+    open();
+    if (!(found instanceof Promise)) return;
+    setLooked('not yet');
+    try {
+      await found;
+      setLooked('well');
+    } catch (failure) {
+      setLooked('in vain');
+      setError(failure as CombinedError);
+    }
+  }
   async function go() {
+    if (looked !== 'well') return;
     setBusy(true);
     setError(null);
     try {
@@ -107,11 +124,7 @@ export function Action({
         size={size}
         leftSection={icon}
         disabled={disabled}
-        onClick={() => {
-          setError(null);
-          onOpen?.();
-          open();
-        }}
+        onClick={() => void look()}
       >
         {label}
       </Button>
@@ -123,17 +136,19 @@ export function Action({
         size={wide ? '70rem' : undefined}
       >
         <Stack>
-          {children}
-          {error && <Trouble error={error} />}
+          {looked !== 'in vain' && children}
+          {error && <Trouble error={error} again={looked === 'in vain' ? () => void look() : undefined} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
+            <Button variant="default" onClick={close} data-autofocus={danger || undefined}>
               Back
             </Button>
             <Button
               color={danger ? 'red.9' : undefined}
               loading={busy}
               onClick={() => void go()}
-              data-autofocus
+              data-autofocus={!danger || undefined}
+              data-disabled={looked !== 'well' || undefined}
+              aria-disabled={looked !== 'well' || undefined}
             >
               {confirm ?? label}
             </Button>

@@ -42,7 +42,7 @@ export function Moment({ at }: { at: string | null | undefined }) {
 export function Elapsed({ from, to }: { from: string | null; to: string | null }) {
   const now = useNow();
   const span = elapsed(from, to, now);
-  return <span>{span === null ? '–' : duration(span)}</span>;
+  return <span className="together">{span === null ? '–' : duration(span)}</span>;
 }
 
 export function State({ state, size = 'sm' }: { state: string; size?: MantineSize }) {

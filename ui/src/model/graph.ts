@@ -22,6 +22,40 @@ export interface LayoutRequest {
   readonly edges: readonly Edge[];
 }
 
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Viewport extends Point {
+  readonly zoom: number;
+}
+
+/** From how near words are read with ease. */
+const LEGIBLE = 0.8;
+/** What lies on the graph, above and at the left, covers this much of it. */
+const EDGE = { x: 24, y: 52 };
+
+/**
+ * Where to begin in a graph of which all cannot be seen at a zoom of `least`: at `focus`, near enough to read, and with no more
+ * empty space than need be. Null if it can.
+ */
+export function opening(bounds: Point & Size, pane: Size, focus: Point, least: number): Viewport | null {
+  const fits = Math.min((pane.width - 2 * EDGE.x) / bounds.width, (pane.height - 2 * EDGE.y) / bounds.height);
+  if (fits >= least) return null;
+  return {
+    x: along(bounds.x, bounds.width, pane.width, focus.x, EDGE.x),
+    y: along(bounds.y, bounds.height, pane.height, focus.y, EDGE.y),
+    zoom: LEGIBLE,
+  };
+}
+
+function along(start: number, length: number, room: number, at: number, edge: number): number {
+  const [first, last] = [edge - start * LEGIBLE, room - edge - (start + length) * LEGIBLE];
+  if (last >= first) return (first + last) / 2;
+  return Math.min(first, Math.max(last, room / 2 - at * LEGIBLE));
+}
+
 export function edgesOf(tasks: readonly Pick<TaskRow, 'taskId' | 'dependsOn'>[]): Edge[] {
   const known = new Set(tasks.map((task) => task.taskId));
   return tasks.flatMap((task) =>

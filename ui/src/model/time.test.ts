@@ -28,6 +28,8 @@ describe('moments', () => {
     ['2026-11-18T11:59:20Z', '40 s ago'],
     ['2026-11-18T09:00:00Z', '3 h ago'],
     ['2026-11-10T12:00:00Z', '8 d ago'],
+    ['2026-11-18T12:00:01Z', 'just now'],
+    ['2026-11-18T12:00:03Z', 'in 3 s'],
     ['2026-11-18T12:05:00Z', 'in 5 min'],
   ])('%s was %s', (at, said) => expect(relative(Date.parse(at), now)).toBe(said));
 

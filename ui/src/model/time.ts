@@ -21,10 +21,13 @@ function two(span: number, large: number, largeName: string, small: number, smal
   return `${Math.floor(span / large)} ${largeName}${rest ? ` ${rest} ${smallName}` : ''}`;
 }
 
+/** Clocks differ a little, and ours ticks once in a second: what is but that far ahead has happened. */
+const SLACK = 2 * SECOND;
+
 /** `just now`, `3 min ago`, `in 2 h`: one unit is enough to feel how long ago it was. */
 export function relative(at: number, now: number): string {
   const span = Math.abs(now - at);
-  if (span < 5 * SECOND) return 'just now';
+  if (span < (at > now ? SLACK : 5 * SECOND)) return 'just now';
   const [unit, name] =
     span < MINUTE ? [SECOND, 's'] : span < HOUR ? [MINUTE, 'min'] : span < DAY ? [HOUR, 'h'] : [DAY, 'd'];
   const said = `${Math.floor(span / unit)} ${name}`;

@@ -1,6 +1,6 @@
 import { Button, Grid, Group, Paper, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useEffect, useEffectEvent } from 'react';
+import { useEffect, useEffectEvent, useRef } from 'react';
 import { useAsk, useTick } from '../api/live';
 import { CopyAs, useAct } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
@@ -8,6 +8,7 @@ import { Moment, Page, State } from '../components/bits';
 import { DecideForm, outcome } from '../components/DecideForm';
 import { useViewer } from '../components/Doorway';
 import { Payload } from '../components/Payload';
+import { bringIntoSight } from '../components/sight';
 import { command, option, withQuery } from '../model/commands';
 import type { ApprovalSearch } from '../model/search';
 import {
@@ -29,6 +30,7 @@ export function Approvals() {
   const tick = useTick(APPROVAL_EVENTS);
   const filter = { state: search.state ?? 'waiting', approver: search.mine ? 'me' : undefined };
   const asked = useAsk(APPROVALS, { filter, first: PAGE, after: search.after }, { tick });
+  const detail = useRef<HTMLDivElement>(null);
   const go = (change: ApprovalSearch) => void navigate({ search: (before) => ({ ...before, ...change }) });
   const first = asked.data?.approvals.nodes[0];
   const chosen =
@@ -98,6 +100,7 @@ export function Approvals() {
                       key={`${line.jobId}/${line.taskId}/${line.key}`}
                       line={line}
                       chosen={isSame(line, chosen)}
+                      onChoose={() => bringIntoSight(detail.current)}
                     />
                   ))}
                   {approvals.pageInfo.hasNextPage && (
@@ -110,7 +113,7 @@ export function Approvals() {
                   )}
                 </Stack>
               </Grid.Col>
-              <Grid.Col span={{ base: 12, lg: 7 }}>
+              <Grid.Col span={{ base: 12, lg: 7 }} ref={detail} className="below-head">
                 {chosen && (
                   <Detail
                     key={`${chosen.jobId}/${chosen.taskId}/${chosen.key}`}
@@ -138,12 +141,14 @@ function isSame(one: Place, other: Place | undefined): boolean {
   return one.jobId === other?.jobId && one.taskId === other.taskId && one.key === other.key;
 }
 
-function Line({ line, chosen }: { line: ApprovalLine; chosen: boolean }) {
+function Line({ line, chosen, onChoose }: { line: ApprovalLine; chosen: boolean; onChoose: () => void }) {
   return (
     <Paper p="xs" role="listitem" className={chosen ? 'inbox-chosen' : undefined}>
       <Link
         className="tile"
         to="/approvals"
+        resetScroll={false}
+        onClick={onChoose}
         search={(before) => ({ ...before, job: line.jobId, task: line.taskId, key: line.key || undefined })}
       >
         <Group justify="space-between" wrap="nowrap">

@@ -2,7 +2,7 @@ import { Button, Group, Paper, Stack, Text } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { JOB_EVENTS, together, useAsk, useTick } from '../api/live';
-import { Action, complain, CopyAs, useAct } from '../components/actions';
+import { Action, CopyAs, useAct } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page } from '../components/bits';
 import { useViewer } from '../components/Doorway';
@@ -59,12 +59,9 @@ export function DeadLetters() {
               icon={<RetryIcon size={14} />}
               title="Run dead letters again"
               confirm="Redrive"
-              onOpen={() => {
+              onOpen={async () => {
                 setPreview(null);
-                act(REDRIVE, { input: { ...wanted, dryRun: true } }).then(
-                  (found) => setPreview(found.redrive.count),
-                  complain,
-                );
+                setPreview((await act(REDRIVE, { input: { ...wanted, dryRun: true } })).redrive.count);
               }}
               act={async () => {
                 const { redrive } = await act(REDRIVE, { input: wanted });
@@ -144,12 +141,12 @@ function Letter({ letter, again }: { letter: DeadLetter; again: () => void }) {
   const { jobId, taskId } = letter;
   return (
     <Paper p="sm">
-      <Group justify="space-between" wrap="nowrap" align="flex-start">
+      <div className="letter">
         <div style={{ minWidth: 0 }}>
-          <Text fz="sm" fw={600} className="clip">
+          <Text fz="sm" fw={600} lineClamp={3} className="unbroken" title={errorLine(letter.error)}>
             {errorLine(letter.error)}
           </Text>
-          <Text fz="xs" c="dimmed" component="div">
+          <Text fz="xs" c="dimmed" component="div" className="unbroken">
             {letter.name} ·{' '}
             <Link className="link mono" to="/jobs/$jobId" params={{ jobId }} search={{ task: taskId }}>
               {jobId} / {taskId}
@@ -178,7 +175,7 @@ function Letter({ letter, again }: { letter: DeadLetter; again: () => void }) {
             </Action>
           )}
         </Group>
-      </Group>
+      </div>
       {opened && (
         <Stack gap="xs" mt="sm">
           <Payload label="Error" value={letter.error} />

@@ -66,7 +66,7 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
   const run = useMemo(() => (past === null ? live.run : new Run(past, then)), [past, then, live.run]);
   const shown = past ?? tasks;
   function go(change: Partial<JobSearch>, replace = false) {
-    void navigate({ search: (before) => ({ ...before, ...change }), replace });
+    void navigate({ search: (before) => ({ ...before, ...change }), replace, resetScroll: false });
   }
   const choose = (task: string | undefined) => go({ task });
   return (

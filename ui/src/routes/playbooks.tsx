@@ -1,4 +1,4 @@
-import { Table, Tabs } from '@mantine/core';
+import { Table, Tabs, Text } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useAsk } from '../api/live';
 import { CopyAs } from '../components/actions';
@@ -66,11 +66,15 @@ function PlaybookTable({ playbooks }: { playbooks: Shelf['playbooks'] }) {
       <Table.Tbody>
         {playbooks.map((one) => (
           <Table.Tr key={one.name}>
-            <Table.Td>
+            <Table.Td miw={200}>
               <Link className="link" to="/playbooks/$name" params={{ name: one.name }}>
                 {one.name}
               </Link>
-              {one.description && <div>{one.description}</div>}
+              {one.description && (
+                <Text fz="xs" c="dimmed">
+                  {one.description}
+                </Text>
+              )}
             </Table.Td>
             <Table.Td>{one.domain}</Table.Td>
             <Table.Td>{one.type}</Table.Td>
@@ -110,7 +114,7 @@ function Definitions({ kind, all }: { kind: 'agent' | 'graph'; all: Shelf['graph
               </Link>
             </Table.Td>
             {kind === 'agent' && <Table.Td>{'kind' in one ? one.kind : ''}</Table.Td>}
-            <Table.Td>{one.description}</Table.Td>
+            <Table.Td miw={200}>{one.description}</Table.Td>
             <Table.Td>{one.version}</Table.Td>
             <Table.Td>
               <Moment at={one.createdAt} />

@@ -60,7 +60,9 @@ function WorkerTable({ workers }: { workers: Fleet['workers'] }) {
         {workers.map((worker) => (
           <Table.Tr key={worker.workerId}>
             <Table.Td>{worker.alive ? <State state="alive" /> : <State state="gone" />}</Table.Td>
-            <Table.Td className="mono">{worker.workerId}</Table.Td>
+            <Table.Td className="mono" miw={150}>
+              {worker.workerId}
+            </Table.Td>
             <Table.Td>
               {worker.host ?? '–'}
               {worker.pid !== null && ` · ${worker.pid}`}
@@ -92,7 +94,7 @@ function FunctionTable({ fleet }: { fleet: Fleet }) {
           <Table.Th ta="right">Attempts</Table.Th>
           <Table.Th>Delay between them</Table.Th>
           <Table.Th ta="right">Timeout</Table.Th>
-          <Table.Th>Last registered</Table.Th>
+          <Table.Th className="together">Last registered</Table.Th>
           <Table.Th />
         </Table.Tr>
       </Table.Thead>
@@ -102,7 +104,7 @@ function FunctionTable({ fleet }: { fleet: Fleet }) {
             <Table.Td fw={600}>{one.name}</Table.Td>
             <Table.Td ta="right">{(ready.get(one.name) ?? 0).toLocaleString()}</Table.Td>
             <Table.Td ta="right">{one.retry.maxAttempts}</Table.Td>
-            <Table.Td>
+            <Table.Td className="together">
               {one.retry.maxAttempts > 1
                 ? `${duration(one.retry.baseDelay * 1000)} × ${one.retry.multiplier}, at most ${duration(one.retry.maxDelay * 1000)}`
                 : '–'}
@@ -111,7 +113,7 @@ function FunctionTable({ fleet }: { fleet: Fleet }) {
             <Table.Td>
               <Moment at={one.registeredAt} />
             </Table.Td>
-            <Table.Td>
+            <Table.Td className="together">
               <Link className="link" to="/dead-letters" search={{ name: one.name }}>
                 dead letters
               </Link>

@@ -18,6 +18,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 _PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`$")
 
 LONGEST_HINT = 128
+LONGEST_SENTENCE = 300
 MOST_COMPARED = 1000
 """Finding the nearest name must stay cheap, whatever was sent."""
 
@@ -31,6 +32,12 @@ def read(document: Any, kind: type[T], field: str = "") -> T:
         raise _located(error, field, kind) from None
     except RecursionError:
         raise errors.InvalidPayload(f"{field or 'the document'} is nested too deeply: flatten it") from None
+    except UnicodeEncodeError:
+        where = field or "the document"
+        raise errors.InvalidInput(
+            f"{where} has text with a lone surrogate, which is not valid Unicode: decode the text properly first",
+            field=field or "document",
+        ) from None
 
 
 def check_type(value: Any, kind: Any, field: str) -> None:
@@ -176,6 +183,8 @@ def _located(
     sentence, path = str(error), ""
     if found := _PLACE.search(sentence):
         sentence, path = sentence[: found.start()], found["path"]
+    if len(sentence) > LONGEST_SENTENCE:  # it repeats what was given
+        sentence = sentence[:LONGEST_SENTENCE] + "..."
     if kind is not None and sentence.startswith("Invalid enum value"):
         sentence += _choices(kind, path.removeprefix("."))
     at = field + path if path.startswith("[") or not path else join(field, path.removeprefix("."))

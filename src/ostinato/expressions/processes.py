@@ -93,7 +93,11 @@ class Processes:
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         with self._free:
             process = self._take()
-            answer = process.ask(request, seconds + GRACE)
+            try:
+                answer = process.ask(request, seconds + GRACE)
+            except BaseException:
+                process.end()  # nobody has it any more
+                raise
             self._idle.append(process)
             return answer
 

@@ -179,6 +179,15 @@ async def test_a_filter_on_results_that_there_is_not_is_refused(url: str) -> Non
                 await ask(domian="d")
 
 
+@pytest.mark.parametrize("amount", [math.nan, -1, True, "1", object(), 1e300])
+async def test_a_budget_that_is_no_amount_is_refused_by_its_name(url: str, amount: Any) -> None:
+    async with testing.open(Newsroom(url).app) as kit:
+        for name in ("day", "month"):
+            with pytest.raises(errors.InvalidInput, match=f"^{name} must be") as refused:
+                await kit.app.set_budget(**{name: amount})
+            assert refused.value.details["field"] == name
+
+
 async def test_a_definition_is_not_saved_by_somebody_who_cannot_be_noted(url: str) -> None:
     async with testing.open(Newsroom(url).app) as kit:
         with pytest.raises(errors.InvalidInput, match="actor"):

@@ -114,7 +114,7 @@ def check_seconds(value: float | None, field: str, longest: float) -> None:
 def check_version(value: Any, field: str = "version") -> int:
     """Refuse what is not the number of a version."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
-        raise errors.InvalidInput(f"{field} must be 1 or more, not {short(value)}", field=field)
+        raise errors.InvalidInput(f"{field} must be 1 to {2**31 - 1:,}, not {short(value)}", field=field)
     return value
 
 

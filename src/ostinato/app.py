@@ -532,6 +532,7 @@ class Ostinato:
         self, *, day: float | None = None, month: float | None = None, actor: str | None = None
     ) -> views.BudgetView:
         """What this tenant may spend in a day and in a month of UTC; None is as much as it likes."""
+        spending.check_budget(day, month)
         await self.note(actor, "budgets.set", "", day=day, month=month)
         return await spending.set_budget(self.engine, day, month, actor)
 

@@ -61,11 +61,15 @@ async def set_budget(
     running: engine.Engine, day: float | None, month: float | None, actor: str | None
 ) -> views.BudgetView:
     """Both at once. What waits for the budget of before looks again, and nobody is asked about that any longer."""
-    amounts = [None if given is None else usage.micros(given, name) for name, given in (("day", day), ("month", month))]
-    for question in await running.store.set_budget(running.tenant, *amounts):
+    for question in await running.store.set_budget(running.tenant, *check_budget(day, month)):
         await running.execute(commands.Withdraw(question, "the budget was set", actor))
     running.timers.wake()
     return await budget(running)
+
+
+def check_budget(day: float | None, month: float | None) -> list[int | None]:
+    """Both in millionths, if they are amounts."""
+    return [None if given is None else usage.micros(given, name) for name, given in (("day", day), ("month", month))]
 
 
 def _money(amount: int | None) -> float | None:

@@ -120,6 +120,45 @@ async def test_what_is_wrong_is_refused_in_words(url: str) -> None:
         assert not (await audit.audit(kit.app.engine.store)).problems
 
 
+MODEL = AGENT | {
+    "kind": "llm", "function": None, "timeout": 5, "tags": {"a": "b"}, "input": {"x": "{% raw_data %}"},
+    "llm": {"model": "t", "baseUrl": "https://x.example/v1", "system": "s", "price": {"input": 1, "output": 2}},
+    "retry": {"maxAttempts": 2, "baseDelay": 1}, "budget": {"tokens": 5, "cost": 1}, "onParentFailure": "run",
+}  # fmt: skip
+BOOK = PLAYBOOK | {
+    "maxConcurrency": 3, "deadline": 60, "stages": {"save": {"timeout": 3}}, "save": {"text": "{% raw_data %}"},
+    "synthesis": {"how": "jsonata", "expression": "agents"},
+}  # fmt: skip
+
+
+def replaced(document: Any, value: Any) -> Iterator[Any]:
+    """The document with each of its parts in turn replaced by this."""
+    parts = document.items() if isinstance(document, dict) else enumerate(document)
+    for place, part in parts:
+        made = document.copy()
+        for other in (value, *(replaced(part, value) if isinstance(part, (dict, list)) else ())):
+            made[place] = other
+            yield made
+
+
+async def test_a_definition_that_is_wrong_anywhere_is_refused_in_words(url: str) -> None:
+    bad: list[str] = []
+    async with testing.open(Newsroom(url).app) as kit:
+        books = kit.app.playbooks
+        kinds = ((books.define_agent, MODEL), (books.define, BOOK), (kit.app.pipelines.define, publishing(budget=3.0)))
+        for define, right in kinds:
+            for name in ("surrogate", "surrogates", "long", "nul", "deep", "none", "huge", "nan"):
+                for document in replaced(right, WRONG[name]):
+                    try:
+                        await define(document)
+                    except errors.OstinatoError as error:
+                        if not 0 < len(error.message) < 2000:
+                            bad.append(f"{name}: {error.message[:100]} …")
+                    except Exception as error:
+                        bad.append(f"{name}: {type(error).__name__} {str(error)[:80]}")
+    assert not bad, "\n".join(["", *bad[:50]])
+
+
 @pytest.mark.parametrize("policy", [7, "often", {"maxAttempts": 0}, {"attempts": 3}, [3], True])
 async def test_b14_a_policy_that_is_none_is_refused_and_the_old_one_stays(url: str, policy: Any) -> None:
     """It was saved, and nothing of the pipeline could be read or run any more."""
@@ -138,6 +177,15 @@ async def test_a_filter_on_results_that_there_is_not_is_refused(url: str) -> Non
         for ask in (kit.app.results.list, lambda **wanted: kit.app.results.search("x", **wanted)):
             with pytest.raises(errors.InvalidInput, match="no filter 'domian': use domain"):
                 await ask(domian="d")
+
+
+@pytest.mark.parametrize("amount", [math.nan, -1, True, "1", object(), 1e300])
+async def test_a_budget_that_is_no_amount_is_refused_by_its_name(url: str, amount: Any) -> None:
+    async with testing.open(Newsroom(url).app) as kit:
+        for name in ("day", "month"):
+            with pytest.raises(errors.InvalidInput, match=f"^{name} must be") as refused:
+                await kit.app.set_budget(**{name: amount})
+            assert refused.value.details["field"] == name
 
 
 async def test_a_definition_is_not_saved_by_somebody_who_cannot_be_noted(url: str) -> None:

@@ -54,6 +54,8 @@ def encode_own(value: Any) -> bytes:
         return _encoder.encode(value)
     except RecursionError:
         raise errors.InvalidPayload("the value is nested too deeply: flatten it") from None
+    except UnicodeEncodeError:
+        raise errors.InvalidPayload("the value has text with a lone surrogate, which is not valid Unicode") from None
 
 
 def encode_canonical(value: Any) -> bytes:

@@ -19,6 +19,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 _PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`$")
 
 LONGEST_HINT = 128
+LONGEST_SENTENCE = 300
 MOST_COMPARED = 1000
 """Finding the nearest name must stay cheap, whatever was sent."""
 
@@ -119,7 +120,7 @@ def check_seconds(value: float | None, field: str, longest: float) -> None:
 def check_version(value: Any, field: str = "version") -> int:
     """Refuse what is not the number of a version."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
-        raise errors.InvalidInput(f"{field} must be 1 or more, not {short(value)}", field=field)
+        raise errors.InvalidInput(f"{field} must be 1 to {2**31 - 1:,}, not {short(value)}", field=field)
     return value
 
 
@@ -189,6 +190,8 @@ def _located(
     if found := _PLACE.search(sentence):
         sentence, path = sentence[: found.start()], found["path"]
     sentence = shapes.explain(sentence)
+    if len(sentence) > LONGEST_SENTENCE:  # it repeats what was given
+        sentence = sentence[:LONGEST_SENTENCE] + "..."
     if kind is not None and sentence.startswith("Invalid enum value"):
         sentence += _choices(kind, path.removeprefix("."))
     at = field + path if path.startswith("[") or not path else join(field, path.removeprefix("."))

@@ -94,7 +94,11 @@ class Processes:
         body = codec.encode(request, "the expression")  # before a process is taken: it would not come back
         with self._free:
             process = self._take()
-            answer = process.ask(body, seconds + GRACE)
+            try:
+                answer = process.ask(body, seconds + GRACE)
+            except BaseException:
+                process.end()  # nobody has it any more
+                raise
             self._idle.append(process)
             return answer
 

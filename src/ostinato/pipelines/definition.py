@@ -181,8 +181,8 @@ def _check_again(course: list[courses.Entry], places: Mapping[str, str]) -> None
             for decision, status in entry.again.items():
                 if status not in restarts:
                     raise errors.InvalidInput(
-                        f"{field}.again.{decision}: {status!r} is not a status that the course passes before: "
-                        f"choose one of {', '.join(sorted(restarts))}",
+                        f"{field}.again.{decision}: {documents.short(status)} is not a status that the course passes "
+                        f"before: choose one of {', '.join(sorted(restarts))}",
                         field=f"{field}.again.{decision}",
                     )
 

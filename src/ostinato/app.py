@@ -220,8 +220,8 @@ class Ostinato:
 
     async def _enter(self, command: commands.Submit) -> Job:
         running = self.engine
-        looks = running.looks
-        running.forget_end(command.job_id)
+        looks = running.ends.looks
+        running.ends.forget(command.job_id)
         with tracing.submission(running.tracer, self.tenant, command):
             answer = await running.execute(command)
         await self._note_submitted(command.actor, answer)

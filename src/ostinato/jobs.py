@@ -30,7 +30,7 @@ class Job:
 
     async def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the end; the outputs by task id, or JobFailed with what failed and why."""
-        return await self._app.engine.wait_for_outputs(self.job_id, timeout, submitted_at_look=self._submitted_at_look)
+        return await self._app.engine.ends.outputs(self.job_id, timeout, submitted_at_look=self._submitted_at_look)
 
     async def outputs(self) -> dict[str, Any]:
         """The outputs of the tasks that have completed so far."""

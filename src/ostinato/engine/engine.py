@@ -11,28 +11,35 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import uuid_utils
 
-from ostinato import encryption, errors, functions, options, secrets, tracing, views
-from ostinato.core import codec, commands, graph, ledger, retry, rows, states
-from ostinato.engine import bell, committer, maintenance, observing, polls, pulse, scribe, service, steward, worker
+from ostinato import encryption, errors, functions, options, secrets, tracing
+from ostinato.core import codec, commands, graph, ledger, retry, rows
+from ostinato.engine import (
+    bell,
+    committer,
+    ends,
+    maintenance,
+    observing,
+    polls,
+    pulse,
+    scribe,
+    service,
+    steward,
+    worker,
+)
 from ostinato.store import connect, store
 
 LEASE_CHECK_SECONDS = 1.0
 DOUBT_SECONDS = 120.0
 """How long a statement that nobody waits for any more may still take effect."""
-LOOK_SECONDS = 1.0
-"""How long it may take to ask the database whether a job has ended, also if there is less time to wait for that: by so
-much may a wait be longer than it should."""
-ENDED_LATELY = 10_000
 COLLECT_EVERY = 100_000
 """New values that may be there before the garbage collector looks at them; Python's own bound is 700."""
 TURN_SECONDS = 0.0001
 """How long one thread may run Python while another waits to; Python's own bound is fifty times that."""
-FEW = 20
 OWN_CONCURRENCY = 32
 """How many of the engine's own functions run at the same time for one tenant."""
 OwnFunctions = Callable[["Engine"], Mapping[str, functions.Function]]
@@ -105,14 +112,7 @@ class Engine:
         self.reaper = host.reaper if host else maintenance.Reaper(self.store, self._committed, lease, self.observers)
         self.steward = steward.Steward(self.store, self._engage, poll, lease) if host is None else host.steward
         self.services: list[service.Service] = []
-        self._waiters: dict[str, list[asyncio.Future[None]]] = {}
-        self._ended_lately: dict[str, _Ended] = {}
-        self._ends_heard = 0
-        self.looks = 0
-        """How often it was looked what other processes did: who waits since before the last look has missed nothing."""
-        self._unsure: set[str] = set()
-        """Jobs that somebody has begun to wait for, and that may have ended elsewhere before."""
-        self._asking: asyncio.Task[None] | None = None
+        self.ends = ends.Ends(self.store, tenant)
         self._known_functions: set[str] = set()
         self._leases_checked_at = time.monotonic()
         self._main_loop: asyncio.AbstractEventLoop | None = None
@@ -163,7 +163,7 @@ class Engine:
         await self.committer.kill()
         if self.pulse is not None:
             await self.pulse.stop()
-        self._ask_no_more()
+        self.ends.ask_no_more()
         if self._host is None:
             await self.db.close()
         else:
@@ -194,15 +194,12 @@ class Engine:
                 await self.store.execute(self.tenant, [commands.DropLeases(self.worker.worker_id, settled)])
                 if all_settled:
                     await self.store.forget_worker(self.tenant, self.worker.worker_id)
-        self._ask_no_more()
+        self.ends.ask_no_more()
         if self._host is None:
             await self.db.close()
         else:
             self._host.guests.discard(self)
-        for waiting in self._waiters.values():
-            for future in waiting:
-                if not future.done():
-                    future.set_exception(errors.NotRunning())
+        self.ends.stop()
 
     def _begin_work(self) -> worker.Worker:
         self.worker = worker.Worker(self._functions, self.options, self.committer, self, self.tracer)
@@ -360,99 +357,6 @@ class Engine:
             for name, about in known.items()
         }
 
-    async def wait_for_outputs(
-        self, job_id: str, timeout: float | None, *, submitted_at_look: int | None = None
-    ) -> dict[str, Any]:
-        """The outputs of a job once it has completed, here or anywhere; JobFailed if it ended otherwise.
-
-        For a job that was just submitted here it is enough to hear what ends here: the watcher looks after the rest.
-        """
-        loop = asyncio.get_running_loop()
-        until = None if timeout is None else loop.time() + _check_timeout(timeout)
-        look: asyncio.Timeout | None = None
-        try:
-            state = None
-            if submitted_at_look is not None:
-                if submitted_at_look != self.looks:
-                    self._ask_soon(job_id)
-                with contextlib.suppress(TimeoutError):  # the database has the last word
-                    state = await self._hear_of_end(job_id, until)
-                if state == states.COMPLETED and (outputs := self._heard_outputs(job_id)) is not None:
-                    return outputs
-            last = None if until is None else max(until, loop.time()) + LOOK_SECONDS
-            async with asyncio.timeout_at(last) as look:
-                return await self._read_outputs(job_id, state, until)
-        except TimeoutError:
-            said = f"job {job_id!r} did not end within {timeout:g} s; it goes on running"
-            if look is not None and look.expired():
-                said = f"the database did not say within {timeout:g} s whether job {job_id!r} has ended; ask again"
-            raise errors.ResultTimeout(said, jobId=job_id) from None
-
-    async def _read_outputs(self, job_id: str, state: str | None, until: float | None) -> dict[str, Any]:
-        """The outputs of a job whose end was heard of, or is still to come: TimeoutError if it does not until then."""
-        while state != states.COMPLETED:
-            heard = self._ended_lately.get(job_id)
-            job = await self.store.job(self.tenant, job_id)
-            if job.state == states.COMPLETED:
-                break
-            if job.state in states.JOB_ENDED:
-                raise views.job_error(job, await self.store.failures(self.tenant, job_id))
-            if self._ended_lately.get(job_id) == heard:
-                self._ended_lately.pop(job_id, None)  # it was resumed since then
-            state = await self._hear_of_end(job_id, until)
-        if (outputs := self._heard_outputs(job_id)) is not None:
-            return outputs
-        ended = self._ended_lately.get(job_id)
-        few = ended is not None and ended.tasks is not None and ended.tasks <= FEW
-        return await self.store.outputs(self.tenant, job_id, few=few)
-
-    def _heard_outputs(self, job_id: str) -> dict[str, Any] | None:
-        ended = self._ended_lately.get(job_id)
-        if ended is None or ended.outputs is None:
-            return None
-        return {task_id: codec.decode(output) for task_id, output in ended.outputs.items()}
-
-    async def _hear_of_end(self, job_id: str, until: float | None) -> str:
-        """How the job ended, once somebody says that it has. TimeoutError if nobody does until then."""
-        if job_id not in self._ended_lately:
-            loop = asyncio.get_running_loop()
-            future: asyncio.Future[None] = loop.create_future()
-            self._waiters.setdefault(job_id, []).append(future)
-            limit = None if until is None else loop.call_at(until, _give_up, future)
-            try:
-                await future
-            finally:
-                if limit is not None:
-                    limit.cancel()
-                waiting = self._waiters.get(job_id)
-                if waiting is not None and future in waiting:
-                    waiting.remove(future)
-                    if not waiting:
-                        del self._waiters[job_id]
-        return self._ended_lately[job_id].state if job_id in self._ended_lately else ""
-
-    def forget_end(self, job_id: str) -> None:
-        """A job with this id is about to be submitted. If there was one before, its end is not that of this one."""
-        self._ended_lately.pop(job_id, None)
-
-    def _ask_soon(self, job_id: str) -> None:
-        """Find out whether a job has ended already: in one question for all that are asked about meanwhile."""
-        if job_id not in self._ended_lately:
-            self._unsure.add(job_id)
-            if self._asking is None or self._asking.done():
-                self._asking = asyncio.create_task(self._ask(), name="ostinato-ask")
-
-    async def _ask(self) -> None:
-        while self._unsure:
-            asked = list(self._unsure)
-            self._unsure.clear()
-            with contextlib.suppress(errors.OstinatoError):  # the watcher asks again
-                await self._tell_of_ends(asked)
-
-    def _ask_no_more(self) -> None:
-        if self._asking is not None:
-            self._asking.cancel()
-
     # --- what happened -----------------------------------------------------------------------------------------
 
     def _committed(self, tenant: str, outcome: store.Outcome) -> None:
@@ -476,39 +380,19 @@ class Engine:
             for key, token in outcome.revoked:
                 self.worker.revoke(key, token)
         for job in outcome.ended_jobs:
-            self._tell_waiters(job.job_id, job.state, job.total, outcome.results.get(job.job_id))
+            self.ends.tell(job.job_id, job.state, job.total, outcome.results.get(job.job_id))
         if outcome.pending_left and (outcome.system_work or not self._attending):
             self.committer.want_claim()
 
-    def _tell_waiters(
-        self, job_id: str, state: str, tasks: int | None = None, outputs: Mapping[str, bytes] | None = None
-    ) -> None:
-        self._ends_heard += 1
-        if job_id not in self._waiters:
-            outputs = None  # nobody asks for them now, and they would only take up room
-        self._ended_lately[job_id] = _Ended(self._ends_heard, state, tasks, outputs)
-        if len(self._ended_lately) > ENDED_LATELY:
-            del self._ended_lately[next(iter(self._ended_lately))]
-        for future in self._waiters.pop(job_id, ()):
-            if not future.done():
-                future.set_result(None)
-
     async def look_around(self) -> None:
         """Find what other processes did: jobs that ended, leases that were taken from us."""
-        self.looks += 1
-        if self._waiters:
-            await self._tell_of_ends(list(self._waiters))
+        await self.ends.look()
         if self.worker is not None and time.monotonic() - self._leases_checked_at > LEASE_CHECK_SECONDS:
             self._leases_checked_at = time.monotonic()
             await self._look_for_others(self.worker)
             await self.check_leases()
         for guest in list(self.guests):
             await guest.look_around()
-
-    async def _tell_of_ends(self, job_ids: Sequence[str]) -> None:
-        for job_id, state in (await self.store.states(self.tenant, job_ids)).items():
-            if state in states.JOB_ENDED:
-                self._tell_waiters(job_id, state)
 
     async def check_leases(self) -> None:
         """Stop functions whose task was cancelled or taken over by somebody else."""
@@ -548,19 +432,6 @@ class Engine:
                 holder.doubt(token, since)  # the database may be at it still, though it can no longer tell us
 
 
-def _check_timeout(timeout: object) -> float:
-    """Seconds to wait. NaN comes neither before nor after other times: it would bring the timers of the event loop out
-    of their order, and some of them would never fire."""
-    if not isinstance(timeout, (int, float)) or timeout != timeout:
-        raise errors.InvalidInput(f"timeout must be a number of seconds or None, not {timeout!r:.60}", field="timeout")
-    return min(timeout, retry.LONGEST)
-
-
-def _give_up(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_exception(TimeoutError())
-
-
 def _let_batches_live() -> None:
     """The values of a batch live until it is committed. Python's collector would look at each of them several times
     meanwhile, which is a tenth of the time of a busy engine. A program that has turned it off has its reasons."""
@@ -574,15 +445,6 @@ def _take_turns() -> None:
     it, which a transaction does with each statement: by default it would take two hundred times as long meanwhile."""
     if sys.getswitchinterval() > TURN_SECONDS:
         sys.setswitchinterval(TURN_SECONDS)
-
-
-class _Ended(NamedTuple):
-    """How a job ended that was heard of lately; the number tells two ends of one job apart."""
-
-    number: int
-    state: str
-    tasks: int | None
-    outputs: Mapping[str, bytes] | None
 
 
 class Watcher(service.Service):

@@ -48,23 +48,23 @@ RUNNING = {"attempt": 1, "max_attempts": 3, "worker": "w1", "started_at": NOW - 
         (
             explain(a_task("completed", finished_at=NOW - 60 * SECOND)),
             "ended",
-            "It is completed, for 1 min now.",
+            "It completed 1 min ago.",
         ),
         (
             explain(a_task("failed", finished_at=NOW - 2 * SECOND, **FAILED)),
             "ended",
-            "It is failed, for 2.0 s now, after 5 attempts: ValueError: no. Retry it, skip it, or resume the job.",
+            "It failed 2.0 s ago, after 5 attempts: ValueError: no. Retry it, skip it, or resume the job.",
         ),
         (
             explain(a_task("cancelled", finished_at=NOW)),
             "ended",
-            "It is cancelled, for 0 ms now. Retry it, skip it, or resume the job.",
+            "It was cancelled 0 ms ago. Retry it, skip it, or resume the job.",
         ),
-        (explain(a_task("skipped", finished_at=NOW)), "ended", "It is skipped, for 0 ms now."),
+        (explain(a_task("skipped", finished_at=NOW)), "ended", "It was skipped 0 ms ago."),
         (
             explain(a_task("skipped", finished_at=NOW, skipped_by_dependency=True)),
             "ended",
-            "It is skipped, for 0 ms now, because a task that it depends on did not complete.",
+            "It was skipped 0 ms ago, because a task that it depends on did not complete.",
         ),
         (
             explain(

@@ -89,7 +89,8 @@ def explain(facts: Facts) -> Why:
 def _ended(facts: Facts) -> Why:
     task = facts.task
     details = _details(state=task.state, at=_moment(task.finished_at), error=_error(task))
-    sentence = f"It is {task.state}, for {_span(facts, task.finished_at)} now"
+    was = "was " if task.state in (states.CANCELLED, states.SKIPPED) else ""
+    sentence = f"It {was}{task.state} {_span(facts, task.finished_at)} ago"
     if task.state == states.FAILED:
         sentence += f", after {_attempts(task.attempt)}: {_reason(task)}. Retry it, skip it, or resume the job"
     elif task.state == states.CANCELLED:

@@ -9,7 +9,7 @@ import msgspec
 
 from ostinato import errors, views
 from ostinato import secrets as secrets_
-from ostinato.core import approvals, arguments, codec, commands, documents, filters, moments
+from ostinato.core import approvals, arguments, codec, commands, filters, moments
 from ostinato.core.commands import asking
 from ostinato.store import approvals as inbox
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ostinato.app import Ostinato
 
 
-LONGEST = 256
+LONGEST = 300
 """Characters of what is taken for an id, a key or a decision."""
 
 
@@ -121,7 +121,7 @@ class Approvals:
         `approver` leaves what this person may decide; `called` is another name by which they may be asked."""
         for field, value in {"state": state, "job_id": job_id, "task_id": task_id}.items():
             if value is not None:
-                documents.check_text(value, field, LONGEST)
+                arguments.text(value, field, LONGEST)
         for name in (approver, called):
             if name is not None:
                 approvals.check_actor(name)
@@ -160,7 +160,7 @@ class Approvals:
         _check_place(job_id, task_id, key)
         approvals.check_actor(actor)
         approvals.check_notes(notes)
-        documents.check_text(decision, "decision", LONGEST)
+        arguments.text(decision, "decision", LONGEST)
         if called is not None:
             approvals.check_actor(called)
         if version is not None:
@@ -201,7 +201,7 @@ class Approvals:
 
 def _check_place(job_id: Any, task_id: Any, key: Any) -> None:
     """What names an approval, whether there is one or not."""
-    documents.check_text(job_id, "job_id", LONGEST)
-    documents.check_text(task_id, "task_id", LONGEST)
-    if key:
-        documents.check_text(key, "key", LONGEST)
+    arguments.text(job_id, "job_id", LONGEST)
+    arguments.text(task_id, "task_id", LONGEST)
+    if key is not None:
+        arguments.text(key, "key", LONGEST)

@@ -12,14 +12,16 @@ from typing import Any, cast
 from ostinato import errors
 from ostinato.core import documents
 
-LARGEST = 2**62
+LARGEST = 2**63 - 1
 """What every database can count to."""
 
 
-def text(value: Any, field: str) -> str:
+def text(value: Any, field: str, longest: int | None = None) -> str:
     """A text that can be stored and looked for."""
     if not isinstance(value, str) or "\0" in value or not _is_unicode(value):
         raise invalid(field, "a text without NUL or lone surrogates", value)
+    if longest is not None and len(value) > longest:
+        raise invalid(field, f"a text of at most {longest} characters", value)
     return value
 
 

@@ -18,7 +18,7 @@ LARGEST = 2**63 - 1
 
 def text(value: Any, field: str, longest: int | None = None) -> str:
     """A text that can be stored and looked for."""
-    if not isinstance(value, str) or "\0" in value or not _is_unicode(value):
+    if not isinstance(value, str) or "\0" in value or not is_unicode(value):
         raise invalid(field, "a text without NUL or lone surrogates", value)
     if longest is not None and len(value) > longest:
         raise invalid(field, f"a text of at most {longest} characters", value)
@@ -72,7 +72,8 @@ def invalid(field: str, wanted: str, given: Any) -> errors.InvalidInput:
     return errors.InvalidInput(f"{field} must be {wanted}, not {documents.short(given)}", field=field)
 
 
-def _is_unicode(value: str) -> bool:
+def is_unicode(value: str) -> bool:
+    """Whether it has no lone surrogates."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec
+from ostinato.core import arguments, codec
 
 START = bytes(32)
 """What the first entry of a chain holds as the hash of the one before."""
@@ -75,7 +75,7 @@ def new_entry(actor: str, action: str, target: str, request_id: str | None, deta
 
 def check_text(text: object, field: str) -> None:
     """Refuse what no entry could say."""
-    if not isinstance(text, str) or len(text) > MAX_TEXT or "\0" in text or not _is_unicode(text):
+    if not isinstance(text, str) or len(text) > MAX_TEXT or "\0" in text or not arguments.is_unicode(text):
         raise errors.InvalidInput(f"{field} must be at most {MAX_TEXT} characters of text without NUL", field=field)
 
 
@@ -117,11 +117,3 @@ def read_head(text: str) -> tuple[int, str]:
     if not (separator and seq.isascii() and seq.isdigit() and len(digest) == 64):
         raise errors.InvalidInput(f"{text[:100]!r} is not the end of a chain: write SEQ:HASH", field="head")
     return int(seq), digest.lower()
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

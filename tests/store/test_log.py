@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -36,6 +39,26 @@ async def test_the_log_does_not_grow_for_ever(db: database.Database, sqlite_url:
             await write(db, number)
         # 2,200 pages were written. While a few hundred at the most are being copied, some more may come.
         assert log_of(sqlite_url).stat().st_size < 1000 * PAGE
+    finally:
+        await db.close()
+
+
+async def test_the_log_is_copied_by_another_thread(db: database.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []
+    done = threading.Event()
+
+    def checkpoint(connection: Any) -> None:
+        if threading.current_thread().name == "ostinato-checkpoints":
+            copied.append(connection.wal_checkpoint()[1])
+            done.set()
+
+    monkeypatch.setattr(sqlite, "copy_log", checkpoint)
+    await db.open(migrate=False)
+    try:
+        for number in range(10):
+            await write(db, number)
+        assert await asyncio.to_thread(done.wait, 10)
+        assert copied[0] >= 50
     finally:
         await db.close()
 

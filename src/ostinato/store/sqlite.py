@@ -185,6 +185,7 @@ class SqliteDatabase:
     def _open_copier(self, thread: _Thread) -> None:
         with _typed_errors:
             thread.connection = apsw.Connection(self.path)
+            thread.connection.pragma("user_version")  # a connection that has read nothing knows of no log to copy
 
     def _open_reader(self, thread: _Thread) -> None:
         thread.connection = self._open_to_read()
@@ -248,9 +249,9 @@ class SqliteDatabase:
             self._log_copied = False
         elif self._copier is not None and self._copier.idle:
             if self._log_copied:
-                _checkpoint(connection)
+                copy_log(connection)
             else:
-                self._copier.post(lambda thread: _checkpoint(thread.connection))
+                self._copier.post(lambda thread: copy_log(thread.connection))
             self._log_copied = not self._log_copied
 
     def _snapshot(self, connection: Connection, script: Callable[[], database.Script[T]]) -> T:
@@ -387,7 +388,7 @@ def _write(connection: Connection, sql: str, rows: list[tuple[Any, ...]]) -> int
     return sum(len(connection.executemany(*part).fetchall()) for part in chunks.statements(sql, rows))
 
 
-def _checkpoint(connection: Connection) -> None:
+def copy_log(connection: Connection) -> None:
     with contextlib.suppress(apsw.Error):  # another process is at it, or the disk is full: what is in the log is safe
         connection.wal_checkpoint()
 

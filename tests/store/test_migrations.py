@@ -92,3 +92,19 @@ async def test_jobs_and_dead_letters_of_before_are_found_by_what_is_indexed_now(
         assert sorted(kept) == [("book", "$save"), ("old", "a"), ("old", "sealed")]
     finally:
         await database.close()
+
+
+async def test_a_file_of_before_goes_on_from_the_last_place_of_its_feed(empty_sqlite_url: str) -> None:
+    """Also where the last pages were pruned: whoever has read them would miss what comes after."""
+    await build_first(empty_sqlite_url)
+    connection = apsw.Connection(empty_sqlite_url.removeprefix("sqlite:///"))
+    page = "INSERT INTO event_page VALUES (?, 'default', 'old', ?, ?, 5, CAST('[]' AS BLOB))"
+    connection.executemany(page, [(6, 1, 1), (9, 2, 2)])
+    connection.execute("DELETE FROM event_page WHERE position = 9")
+    connection.close()
+    database = connect.connect(empty_sqlite_url)
+    await database.open(migrate=True)
+    try:
+        assert await store.Store(database).feed_end() == "10.0.0"
+    finally:
+        await database.close()

@@ -1,0 +1,2 @@
+-- Differs: places in the feed come from transaction numbers here. There is nothing to do.
+SELECT;

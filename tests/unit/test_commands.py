@@ -274,7 +274,7 @@ def skip(book: ledger.Ledger, lease: rows.Lease) -> None:
 
 
 def everything(book: ledger.Ledger) -> str:
-    return repr(vars(book))
+    return repr(book)
 
 
 def test_a_lost_attempt_counts_and_a_poison_task_ends() -> None:

@@ -100,7 +100,7 @@ class Ledger(sheet.Sheet):
         self.told += 1
         job.last_seq += 1
         job_id = job.job_id
-        if self._watched is None or kind in self._watched:
+        if self.watched is None or kind in self.watched:
             self._hear(job, kind, task, data)
         if len(data) > self.spill_bytes:
             data = pages.blob_reference(self.payload(job_id, data)[1:])
@@ -177,9 +177,9 @@ class Ledger(sheet.Sheet):
             self._await_turn(task, data)
             return
         if data is None:
-            data = self._pending_data.get(task.name)
+            data = self.pending_data.get(task.name)
             if data is None:
-                data = self._pending_data[task.name] = codec.encode_own({"name": task.name})
+                data = self.pending_data[task.name] = codec.encode_own({"name": task.name})
         task.ready_at = self.now
         task.finished_at = None
         self.move(task, states.PENDING, kind, data)
@@ -321,7 +321,7 @@ class Ledger(sheet.Sheet):
         """What to store for a payload: the payload itself, or for a large one a reference to its blob."""
         if len(data) <= self.spill_bytes:
             return data
-        address = self._address(data)
+        address = self.address(data)
         self.blobs[(job_id, address)] = data
         return BLOB_MARK + address
 

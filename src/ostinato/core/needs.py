@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from ostinato.core import rows
 
 
-class Needs:
-    def __init__(self) -> None:
-        self.new_tasks = 0
-        """How many tasks will be entered."""
-        self.jobs: set[str] = set()
-        self.fresh: set[str] = set()
-        """Jobs that must be read anew: a decision on what the process remembers might be no decision at all."""
-        self.tasks: set[rows.TaskKey] = set()
-        self.dependants_of: set[rows.TaskKey] = set()
-        """Tasks that may succeed: they and the tasks that wait for them."""
-        self.failing: set[rows.TaskKey] = set()
-        """Tasks that may fail for good: like `dependants_of`, and the whole job where a failure can cascade."""
-        self.whole_jobs: set[str] = set()
-        self.idempotency_keys: set[str] = set()
-        self.signals: set[tuple[str, str]] = set()
-        self.waiters: set[tuple[str, str]] = set()
-        self.timers: set[rows.TaskKey] = set()
-        self.approvals: set[rows.TaskKey] = set()
-        """Tasks whose approvals may be decided: these, with what they are about."""
-        self.gate_keys: dict[tuple[str, str], set[str]] = {}
-        """The jobs that stand for these gates and keys, with these tasks and those that wait for them."""
-        self.whole_gates: set[tuple[str, str]] = set()
-        """Of these, all tasks."""
-        self.late_reports: set[tuple[str, str, str]] = set()
-        """Gate, key and member of reports that may come too late, and trigger something then."""
-        self.items: set[str] = set()
-        """Items of pipelines, each with the whole job of its run."""
-        self.courses: set[tuple[str, int]] = set()
-        """Pipelines, by name and version."""
-        self.outside_events: set[tuple[str, str]] = set()
-        """(source, id) of events that may have been received before."""
-        self.usages: set[tuple[str, str, int]] = set()
-        """Attempts of which the last usage may be told a second time."""
-        self.budget_waiters: set[str] = set()
-        """Jobs whose tasks that wait for a budget may go on."""
-        self.fresh_budget = False
-        """The budget of the tenant must be read anew."""
-        self.all_turns = False
-        """All that wait for their turn, because there may be room for any number of them."""
+class Needs(msgspec.Struct):
+    new_tasks: int = 0
+    """How many tasks will be entered."""
+    jobs: set[str] = set()
+    fresh: set[str] = set()
+    """Jobs that must be read anew: a decision on what the process remembers might be no decision at all."""
+    tasks: set[rows.TaskKey] = set()
+    dependants_of: set[rows.TaskKey] = set()
+    """Tasks that may succeed: they and the tasks that wait for them."""
+    failing: set[rows.TaskKey] = set()
+    """Tasks that may fail for good: like `dependants_of`, and the whole job where a failure can cascade."""
+    whole_jobs: set[str] = set()
+    idempotency_keys: set[str] = set()
+    signals: set[tuple[str, str]] = set()
+    waiters: set[tuple[str, str]] = set()
+    timers: set[rows.TaskKey] = set()
+    approvals: set[rows.TaskKey] = set()
+    """Tasks whose approvals may be decided: these, with what they are about."""
+    gate_keys: dict[tuple[str, str], set[str]] = {}
+    """The jobs that stand for these gates and keys, with these tasks and those that wait for them."""
+    whole_gates: set[tuple[str, str]] = set()
+    """Of these, all tasks."""
+    late_reports: set[tuple[str, str, str]] = set()
+    """Gate, key and member of reports that may come too late, and trigger something then."""
+    items: set[str] = set()
+    """Items of pipelines, each with the whole job of its run."""
+    courses: set[tuple[str, int]] = set()
+    """Pipelines, by name and version."""
+    outside_events: set[tuple[str, str]] = set()
+    """(source, id) of events that may have been received before."""
+    usages: set[tuple[str, str, int]] = set()
+    """Attempts of which the last usage may be told a second time."""
+    budget_waiters: set[str] = set()
+    """Jobs whose tasks that wait for a budget may go on."""
+    fresh_budget: bool = False
+    """The budget of the tenant must be read anew."""
+    all_turns: bool = False
+    """All that wait for their turn, because there may be room for any number of them."""
 
     def job(self, job_id: str) -> None:
         self.jobs.add(job_id)

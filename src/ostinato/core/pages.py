@@ -25,21 +25,21 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[Entry]).decode
 
 
-def split(entries: Sequence[Entry], first_seq: int) -> Iterator[tuple[int, int, bytes]]:
+def split(entries: Sequence[Entry], first: int) -> list[tuple[int, int, bytes]]:
     """(first, last, body) of the pages that hold the entries."""
-    for start in range(0, len(entries), MOST_EVENTS):
-        yield from _pages(entries[start : start + MOST_EVENTS], first_seq + start)
+    if len(entries) <= MOST_EVENTS:
+        return _pages(entries, first)
+    starts = range(0, len(entries), MOST_EVENTS)
+    return [page for start in starts for page in _pages(entries[start : start + MOST_EVENTS], first + start)]
 
 
-def _pages(entries: Sequence[Entry], first: int) -> Iterator[tuple[int, int, bytes]]:
+def _pages(entries: Sequence[Entry], first: int) -> list[tuple[int, int, bytes]]:
     body = _encode(entries)
     count = len(entries)
     if len(body) <= MOST_BYTES or count == 1:
-        yield first, first + count - 1, body
-    else:
-        half = count // 2
-        yield from _pages(entries[:half], first)
-        yield from _pages(entries[half:], first + half)
+        return [(first, first + count - 1, body)]
+    half = count // 2
+    return _pages(entries[:half], first) + _pages(entries[half:], first + half)
 
 
 def mention(task_id: str) -> bytes:

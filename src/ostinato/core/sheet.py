@@ -29,97 +29,88 @@ class Heard(NamedTuple):
     data: bytes
 
 
-class Sheet:
-    def __init__(
-        self,
-        tenant: str,
-        now: int,
-        *,
-        spill_bytes: int = 32 * 1024,
-        address: Callable[[bytes], bytes] = digest,
-        watched: frozenset[str] | None = frozenset(),
-        discreet: bool = False,
-    ) -> None:
-        self.tenant = tenant
-        self.now = now
-        self.spill_bytes = spill_bytes
-        self._address = address
-        self._watched = watched
-        """Types of events that somebody wants to hear of; None stands for all."""
-        self._discreet = discreet
-        """What people say is encrypted: it is not repeated where it would not be."""
-        # what was loaded
-        self.jobs: dict[str, rows.Job] = {}
-        self.tasks: dict[rows.TaskKey, rows.Task] = {}
-        self.dependants: dict[rows.TaskKey, list[str]] = {}
-        self.dependencies: dict[rows.TaskKey, list[str]] = {}
-        self.jobs_by_idempotency_key: dict[str, rows.Job] = {}
-        self.signals: dict[rows.TaskKey, list[rows.Signal]] = {}
-        self.waiters: dict[rows.TaskKey, list[rows.Timer]] = {}
-        self.timers: dict[rows.TaskKey, rows.Timer] = {}
-        self.awaiting_turn: dict[str, dict[str, rows.Task]] = {}
-        """By job: the first few of its tasks that wait for their turn."""
-        self.awaiting_budget: dict[str, list[rows.Task]] = {}
-        """By job, if its budget may be raised: its tasks that wait for one."""
-        self.tenant_budget: budgets.TenantBudget | None = None
-        self.gate_jobs: dict[tuple[str, str], str] = {}
-        """By gate and key."""
-        self.outside_events: set[tuple[str, str]] = set()
-        self.last_usages: dict[tuple[str, str, int], str | None] = {}
-        """By attempt: the id of what was told last of its usage."""
-        self.items: dict[str, items.Item] = {}
-        """Items of pipelines, by the job of their run."""
-        self.items_by_id: dict[str, items.Item] = {}
-        self.courses: dict[tuple[str, int], courses.Course] = {}
-        """Pipelines by name and version."""
-        self.retries: dict[str, retry.Retry] = {}
-        """Policies that were changed since their pipeline was saved, by `pipeline/step`."""
-        self.approvals: dict[rows.TaskKey, dict[str, rows.Approval]] = {}
-        """By task, and by the step that asks."""
-        self.inputs: dict[rows.TaskKey, bytes] = {}
-        """Inputs in full, of tasks whose approvals are loaded."""
-        # what is to be written
-        self.new_jobs: list[rows.Job] = []
-        self.new_tasks: list[rows.Task] = []
-        self.new_edges: list[tuple[str, str, str, str]] = []
-        self.changed_tasks: dict[rows.TaskKey, rows.Task] = {}
-        self.new_inputs: set[rows.TaskKey] = set()
-        self.run_again: set[rows.TaskKey] = set()
-        """Tasks that start anew: more about them has changed than their state."""
-        self.events: dict[str, list[pages.Entry]] = {}
-        """What is to be told, by job, as entries of a page. Every change of a job tells something."""
-        self.told: int = 0
-        self.new_timers: dict[rows.TaskKey, rows.Timer] = {}
-        self.dropped_timers: set[rows.TaskKey] = set()
-        self.new_leases: list[tuple[str, str, bytes]] = []
-        self.dropped_leases: list[tuple[str, str]] = []
-        self.new_steps: list[rows.Step] = []
-        self.new_signals: list[rows.Signal] = []
-        self.taken_signals: list[rows.Signal] = []
-        self.gates_before: dict[tuple[str, str], str | None] = {}
-        """The jobs of gates and keys that have another now, or none."""
-        self.changed_approvals: dict[tuple[str, str, str], rows.Approval] = {}
-        self.withdrawn: set[rows.TaskKey] = set()
-        """Tasks that ended while they may have been waiting for people."""
-        self.new_outside_events: list[tuple[str, str, int, bytes]] = []
-        self.new_items: dict[str, bytes] = {}
-        """What was given for them, by item."""
-        self.changed_items: dict[str, items.Item] = {}
-        self.new_payloads: dict[str, bytes] = {}
-        """What is to be done with items that were there before, by item."""
-        self.blobs: dict[tuple[str, bytes], bytes] = {}
-        self.heard: list[Heard] = []
-        self.usages: dict[tuple[str, str, int], usage.Usage] = {}
-        """What attempts have used up in this transaction."""
-        self.waits_for_tenant = False
-        """A task waits, because the tenant's budget is used up."""
-        self.tallies: dict[tallies.TallyKey, list[int]] = {}
-        """By how much what is counted has grown: (count, amount) by topic, key and bucket."""
-        # what the caller wants to know after the commit
-        self.ended_jobs: list[rows.Job] = []
-        self.revoked: list[tuple[rows.TaskKey, str]] = []
-        self.became_pending: list[rows.Task] = []
-        self._pending_data: dict[str, bytes] = {}
+class Sheet(msgspec.Struct):
+    tenant: str
+    now: int
+    spill_bytes: int = 32 * 1024
+    address: Callable[[bytes], bytes] = digest
+    """Where a large payload goes to, by its content."""
+    watched: frozenset[str] | None = frozenset()
+    """Types of events that somebody wants to hear of; None stands for all."""
+    discreet: bool = False
+    """What people say is encrypted: it is not repeated where it would not be."""
+    # what was loaded
+    jobs: dict[str, rows.Job] = {}
+    tasks: dict[rows.TaskKey, rows.Task] = {}
+    dependants: dict[rows.TaskKey, list[str]] = {}
+    dependencies: dict[rows.TaskKey, list[str]] = {}
+    jobs_by_idempotency_key: dict[str, rows.Job] = {}
+    signals: dict[rows.TaskKey, list[rows.Signal]] = {}
+    waiters: dict[rows.TaskKey, list[rows.Timer]] = {}
+    timers: dict[rows.TaskKey, rows.Timer] = {}
+    awaiting_turn: dict[str, dict[str, rows.Task]] = {}
+    """By job: the first few of its tasks that wait for their turn."""
+    awaiting_budget: dict[str, list[rows.Task]] = {}
+    """By job, if its budget may be raised: its tasks that wait for one."""
+    tenant_budget: budgets.TenantBudget | None = None
+    gate_jobs: dict[tuple[str, str], str] = {}
+    """By gate and key."""
+    outside_events: set[tuple[str, str]] = set()
+    last_usages: dict[tuple[str, str, int], str | None] = {}
+    """By attempt: the id of what was told last of its usage."""
+    items: dict[str, items.Item] = {}
+    """Items of pipelines, by the job of their run."""
+    items_by_id: dict[str, items.Item] = {}
+    courses: dict[tuple[str, int], courses.Course] = {}
+    """Pipelines by name and version."""
+    retries: dict[str, retry.Retry] = {}
+    """Policies that were changed since their pipeline was saved, by `pipeline/step`."""
+    approvals: dict[rows.TaskKey, dict[str, rows.Approval]] = {}
+    """By task, and by the step that asks."""
+    inputs: dict[rows.TaskKey, bytes] = {}
+    """Inputs in full, of tasks whose approvals are loaded."""
+    # what is to be written
+    new_jobs: list[rows.Job] = []
+    new_tasks: list[rows.Task] = []
+    new_edges: list[tuple[str, str, str, str]] = []
+    changed_tasks: dict[rows.TaskKey, rows.Task] = {}
+    new_inputs: set[rows.TaskKey] = set()
+    run_again: set[rows.TaskKey] = set()
+    """Tasks that start anew: more about them has changed than their state."""
+    events: dict[str, list[pages.Entry]] = {}
+    """What is to be told, by job, as entries of a page. Every change of a job tells something."""
+    told: int = 0
+    new_timers: dict[rows.TaskKey, rows.Timer] = {}
+    dropped_timers: set[rows.TaskKey] = set()
+    new_leases: list[tuple[str, str, bytes]] = []
+    dropped_leases: list[tuple[str, str]] = []
+    new_steps: list[rows.Step] = []
+    new_signals: list[rows.Signal] = []
+    taken_signals: list[rows.Signal] = []
+    gates_before: dict[tuple[str, str], str | None] = {}
+    """The jobs of gates and keys that have another now, or none."""
+    changed_approvals: dict[tuple[str, str, str], rows.Approval] = {}
+    withdrawn: set[rows.TaskKey] = set()
+    """Tasks that ended while they may have been waiting for people."""
+    new_outside_events: list[tuple[str, str, int, bytes]] = []
+    new_items: dict[str, bytes] = {}
+    """What was given for them, by item."""
+    changed_items: dict[str, items.Item] = {}
+    new_payloads: dict[str, bytes] = {}
+    """What is to be done with items that were there before, by item."""
+    blobs: dict[tuple[str, bytes], bytes] = {}
+    heard: list[Heard] = []
+    usages: dict[tuple[str, str, int], usage.Usage] = {}
+    """What attempts have used up in this transaction."""
+    waits_for_tenant: bool = False
+    """A task waits, because the tenant's budget is used up."""
+    tallies: dict[tallies.TallyKey, list[int]] = {}
+    """By how much what is counted has grown: (count, amount) by topic, key and bucket."""
+    # what the caller wants to know after the commit
+    ended_jobs: list[rows.Job] = []
+    revoked: list[tuple[rows.TaskKey, str]] = []
+    became_pending: list[rows.Task] = []
+    pending_data: dict[str, bytes] = {}
 
     def job(self, job_id: str) -> rows.Job:
         job = self.jobs.get(job_id)
@@ -175,7 +166,7 @@ class Sheet:
     def attribute(self, item: items.Item, actor: str | None, why: str | None) -> None:
         """Who moves an item in this transaction, and why, for its history."""
         item.by, item.told = actor, why
-        item.why = None if self._discreet else why
+        item.why = None if self.discreet else why
 
     def retry_of(self, task: rows.Task) -> retry.Retry | None:
         """The policy of a step of a pipeline, if it was changed since its item began. One that allows fewer attempts

@@ -35,19 +35,20 @@ _astuple = msgspec.structs.astuple
 
 def of_ledger(tenant: str, book: ledger.Ledger, writer: str = "") -> Writes:
     """All that a transaction writes, and counts as `writer`. `statements` knows by their order what is usually written
-    together."""
+    together. (A single task writes a row or none of each kind: a loop over none takes longer than to see that.)"""
     tasks, letters = _tasks(tenant, book)
+    blobs, jobs = book.blobs, book.jobs
     return [
-        ("insert_blob", [(tenant, job_id, digest, data) for (job_id, digest), data in book.blobs.items()]),
+        ("insert_blob", [(tenant, *place, data) for place, data in blobs.items()] if blobs else []),
         *_jobs(tenant, book),
         *tasks,
-        ("delete_lease", [(tenant, *lease) for lease in book.dropped_leases]),
-        ("insert_lease", [(tenant, *lease) for lease in book.new_leases]),
+        ("delete_lease", [(tenant, *lease) for lease in book.dropped_leases] if book.dropped_leases else []),
+        ("insert_lease", [(tenant, *lease) for lease in book.new_leases] if book.new_leases else []),
         *(_around(tenant, book, letters, writer) if letters or _does_more(book) else ()),
         ("insert_event_page", [
             (tenant, job_id, first, last, book.now, body)
             for job_id, told in book.events.items()
-            for first, last, body in pages.split(told, book.jobs[job_id].was_seq + 1)
+            for first, last, body in pages.split(told, jobs[job_id].was_seq + 1)
         ]),
     ]  # fmt: skip
 
@@ -82,11 +83,14 @@ def _around(tenant: str, book: ledger.Ledger, letters: Writes, writer: str) -> W
 
 
 def _jobs(tenant: str, book: ledger.Ledger) -> Writes:
-    new_jobs = {job.job_id for job in book.new_jobs}
+    new, jobs = book.new_jobs, book.jobs
+    new_ids = {job.job_id for job in new} if new else ()
     advanced: list[Row] = []
     changed: list[Row] = []
-    for job_id in sorted(book.events.keys() - new_jobs):  # two transactions lock jobs in the same order
-        job = book.jobs[job_id]
+    for job_id in sorted(book.events):  # two transactions lock jobs in the same order
+        if job_id in new_ids:
+            continue
+        job = jobs[job_id]
         if job.plain() == job.was_plain:
             advanced.append(
                 (tenant, job_id, job.was_seq, job.last_seq, job.blocked, job.active, job.completed, job.created_at)
@@ -94,12 +98,12 @@ def _jobs(tenant: str, book: ledger.Ledger) -> Writes:
         else:
             changed.append((tenant, job_id, job.was_seq, *_job_changes(job)))
     return [
-        ("insert_job", [(tenant, *_astuple(job)[:-2]) for job in book.new_jobs]),
+        ("insert_job", [(tenant, *_astuple(job)[:-2]) for job in new] if new else []),
         ("insert_job_tag", [
             (tenant, job.job_id, key, value, job.created_at)
-            for job in book.new_jobs if job.tags != codec.EMPTY_OBJECT
+            for job in new if job.tags != codec.EMPTY_OBJECT
             for key, value in codec.decode(job.tags).items()
-        ]),
+        ] if new else []),
         ("update_job", changed),
         ("advance_job", advanced),
     ]  # fmt: skip
@@ -170,11 +174,12 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
             new_letters.append((tenant, job_id, task_id, t.name, t.finished_at, _error_type(t)))
         if was == states.FAILED and state != states.FAILED:
             gone_letters.append((tenant, job_id, task_id))
+    new = book.new_tasks
     return [
-        ("insert_task", [(tenant, *_new_task(t)) for t in book.new_tasks if t.state not in _TOLD]),
+        ("insert_task", [(tenant, *_new_task(t)) for t in new if t.state not in _TOLD] if new else []),
         ("insert_ended_task", [
-            (tenant, *_new_task(t), t.output, t.error) for t in book.new_tasks if t.state in _TOLD
-        ]),
+            (tenant, *_new_task(t), t.output, t.error) for t in new if t.state in _TOLD
+        ] if new else []),
         ("insert_edge", book.new_edges),
         ("update_task", changed),
         ("claim_task", claimed),

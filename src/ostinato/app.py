@@ -224,13 +224,9 @@ class Ostinato:
         running.ends.forget(command.job_id)
         with tracing.submission(running.tracer, self.tenant, command):
             answer = await running.execute(command)
-        await self._note_submitted(command.actor, answer)
+        if answer.created:  # only now is it known which job it is; who submitted it is in its first event in any case
+            await self.note(command.actor, "jobs.submit", answer.job_id)
         return Job(self, answer.job_id, created=answer.created, submitted_at_look=looks if answer.created else None)
-
-    async def _note_submitted(self, actor: str | None, answer: commands.Submitted) -> None:
-        """Only now is it known which job it is. Who submitted it is in its first event in any case."""
-        if answer.created:
-            await self.note(actor, "jobs.submit", answer.job_id)
 
     async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:
         arguments.text_or_none(actor, "actor")

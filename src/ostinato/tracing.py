@@ -48,14 +48,20 @@ def incoming(header: str | None) -> Generator[None]:
         _incoming.reset(token)
 
 
-@contextlib.contextmanager
-def submission(using: Tracer | None, tenant: str, command: commands.Submit) -> Generator[None]:
+def submission(using: Tracer | None, tenant: str, command: commands.Submit) -> contextlib.AbstractContextManager[None]:
     """Give a job its trace: that of the span around its submission, or the one that came with the request."""
     parent = _incoming.get()
     if using is None:
         command.trace_parent = parent
-        yield
-        return
+        return _NO_SPAN
+    return _span_of_submission(using, tenant, command, parent)
+
+
+_NO_SPAN = contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _span_of_submission(using: Tracer, tenant: str, command: commands.Submit, parent: str | None) -> Generator[None]:
     from opentelemetry import trace
 
     current = trace.get_current_span()

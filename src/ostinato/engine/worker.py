@@ -119,31 +119,33 @@ class Worker:
     def next_claim(self) -> commands.Claim | None:
         if self._stopping or not self._functions:
             return None
-        held = len(self._running) + len(self._buffer)
+        now, concurrency = time.monotonic(), self._options.concurrency
+        waiting = len(self._buffer)
+        held = len(self._running) + waiting
         idle = held == 0
         if held and self._last_claim is not None and self._last_claim.passed_over:
             # A task is waiting that should run alone. It does, unless that takes too long to come about.
-            idle = time.monotonic() - self._claimed_at > self._options.lease_seconds
+            idle = now - self._claimed_at > self._options.lease_seconds
             if not idle:
                 return None
-        slots = max(self._options.concurrency - held, 0)
-        stuck = slots == 0 and time.monotonic() - self._ended_at > STALE_SECONDS
+        slots = max(concurrency - held, 0)
+        stuck = slots == 0 and now - self._ended_at > STALE_SECONDS
         allowed: dict[str, int] = {}
         if not stuck:
             allowed = {name: pace.ahead(self._options, alone=self.alone) for name, pace in self._paces.items()}
-        most = self._options.concurrency + max(allowed.values(), default=0)
+        most = concurrency + (max(allowed.values()) if allowed else 0)
         room = most - held
         # Few and often would cost a transaction each: wait until a good part of the room is free.
         if room <= 0 or (held and room * 4 < most):
             return None
-        ahead = {name: count - len(self._buffer) for name, count in allowed.items()}
+        ahead = {name: count - waiting for name, count in allowed.items()} if waiting else allowed
         if len(self._policies) != len(self._functions):
             self._policies = {name: function.policy for name, function in self._functions.items()}
         done, self._done_tokens = self._done_tokens, []
         token = uuid_utils.uuid4().hex
         claim = commands.Claim(self.worker_id, token, self._policies, self._queues, slots, ahead, idle=idle, done=done)
         self._last_claim = claim
-        self._claimed_at = time.monotonic()
+        self._claimed_at = now
         return claim
 
     def claim_failed(self, claim: commands.Claim) -> None:
@@ -263,7 +265,7 @@ class Worker:
         until = time.monotonic() + TURN_SECONDS
         for left in reversed(range(TURN)):
             logs.bind(functools.partial(context.about, self._services.tenant, running.lease))
-            variables = contextvars.copy_context()
+            variables = contextvars.copy_context() if self._buffer else None
             running.started = True
             running.started_at = time.monotonic()
             attempt = self._begin(running)
@@ -277,8 +279,9 @@ class Worker:
             finally:
                 del self._running[place]
             self._ended(running, report)
-            untouched = at_once and contextvars.copy_context() == variables and not task.cancelling()
-            if not untouched or not self._buffer or not left or self._ended_at > until:
+            if not self._buffer or not at_once or not left or self._ended_at > until:
+                break
+            if contextvars.copy_context() != variables or task.cancelling():
                 break
             place, running = self._take()
             running.task = task

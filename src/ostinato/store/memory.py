@@ -129,7 +129,7 @@ class Memory:
         """Keep how a transaction that has committed left things. The answer is outputs of jobs that have ended."""
         results: dict[str, dict[str, bytes]] = {}
         current: dict[str, Known] = {}
-        born = {job.job_id for job in book.new_jobs}
+        born = {job.job_id for job in book.new_jobs} if book.new_jobs else ()
         for job_id in book.events:
             job = book.jobs[job_id]
             known = recalled.jobs.pop(job_id, None) or self._take(tenant, job_id)

@@ -18,8 +18,8 @@ from ostinato.core import codec
 from ostinato.store import chunks, database, migrate, queries, vectors
 
 T = TypeVar("T")
-Connection = Any
-"""An apsw.Connection, whose own types are too loose to check against."""
+Connection = Cursor = Any
+"""An apsw.Connection and its cursor, whose own types are too loose to check against."""
 
 BUSY_SECONDS = 10
 LOOK_SECONDS = 0.05
@@ -278,15 +278,17 @@ class SqliteDatabase:
                 answer = None
 
     def _run(self, connection: Connection, request: database.Run) -> None:
+        blocks = self._blocks
+        cursor = connection.cursor()
         for name, rows in request.writes:
             if not rows:
                 continue
-            sql = self._blocks[name].sql
+            sql = blocks[name].sql
             if name not in database.GUARDED:
-                _write(connection, sql, rows)
+                _write(cursor, sql, rows)
                 continue
             before = connection.total_changes()
-            changed = _write(connection, sql, rows) or connection.total_changes() - before
+            changed = _write(cursor, sql, rows) or connection.total_changes() - before
             if changed != len(rows):
                 raise _Overtaken
 
@@ -381,11 +383,13 @@ class _Thread:
             self._done += 1
 
 
-def _write(connection: Connection, sql: str, rows: list[tuple[Any, ...]]) -> int:
+def _write(cursor: Cursor, sql: str, rows: list[tuple[Any, ...]]) -> int:
     """Run a write over rows; the answer is how many rows came back."""
+    if len(rows) == 1:
+        return len(cursor.execute(sql, rows[0]).fetchall())
     if len(rows) < chunks.ROWS:
-        return len(connection.executemany(sql, rows).fetchall())
-    return sum(len(connection.executemany(*part).fetchall()) for part in chunks.statements(sql, rows))
+        return len(cursor.executemany(sql, rows).fetchall())
+    return sum(len(cursor.executemany(*part).fetchall()) for part in chunks.statements(sql, rows))
 
 
 def copy_log(connection: Connection) -> None:

@@ -166,9 +166,10 @@ class Store(
             budgets.lend(book, budget)
         recalled = self._memory.recall(tenant, wanted, book, trust=trust)
         candidates = yield from _load(tenant, wanted, recalled, claim, book)
-        yield from self.courses.load(tenant, now, wanted, book)
-        stale = any(book.tasks[key].state != states.PENDING for key in candidates if key in book.tasks)
-        if (trust and stale) or not (yield from _gates_are_the_same(tenant, book)):
+        if book.jobs or book.items_by_id or wanted.courses:
+            yield from self.courses.load(tenant, now, wanted, book)
+        stale = candidates and any(book.tasks[key].state != states.PENDING for key in candidates if key in book.tasks)
+        if (trust and stale) or (book.gate_jobs and not (yield from _gates_are_the_same(tenant, book))):
             return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
         with _Unhurried():
             answers = [_carry_out(command, book) for command in batch]
@@ -203,18 +204,19 @@ class _Decision(NamedTuple):
 
 def _outcome(decision: _Decision, claim: commands.Claim | None, results: Mapping[str, Mapping[str, bytes]]) -> Outcome:
     book, candidates = decision.book, decision.candidates
+    pending = book.became_pending
     return Outcome(
         decision.answers,
         decision.leases,
         book.ended_jobs,
         book.revoked,
-        sum(1 for task in book.became_pending if task.state == states.PENDING),
+        sum(task.state == states.PENDING for task in pending) if pending else 0,
         len(book.new_timers),
         book.told,
         claim is not None
         and claim.look
         and (len(candidates) >= claim.most or any(book.tasks[key].state == states.PENDING for key in candidates)),
-        any(task.queue == graph.SYSTEM_QUEUE for task in book.became_pending),
+        any(task.queue == graph.SYSTEM_QUEUE for task in pending) if pending else False,
         results,
     )
 
@@ -288,7 +290,8 @@ def _load(
         missing = recalled.enter_candidates(candidates, book)
         if missing:
             _enter(book, (yield fetch("load_tasks", tenant=tenant, keys=missing)))
-    yield from _load_waiting(tenant, wanted, book)
+    if wanted.waiters or wanted.signals or wanted.timers or wanted.approvals:
+        yield from _load_waiting(tenant, wanted, book)
     if wanted.budget_waiters:
         found = yield fetch("load_waiting_for_budget", tenant=tenant, job_ids=sorted(wanted.budget_waiters))
         _enter(book, found)
@@ -297,7 +300,8 @@ def _load(
     limited = [job.job_id for job in book.jobs.values() if job.max_parallel is not None]
     if limited:
         yield from _load_turns(tenant, wanted, book, limited)
-    yield from _load_whole_jobs(tenant, wanted, book)
+    if wanted.whole_jobs or wanted.whole_gates or wanted.items or wanted.failing:
+        yield from _load_whole_jobs(tenant, wanted, book)
     return candidates
 
 
@@ -373,8 +377,6 @@ def _load_turns(tenant: str, wanted: needs.Needs, book: ledger.Ledger, job_ids: 
 
 
 def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> database.Script[None]:
-    if not (wanted.whole_jobs or wanted.whole_gates or wanted.items or wanted.failing):
-        return
     jobs = book.jobs
     whole = {job_id for job_id in wanted.whole_jobs if job_id in jobs}
     whole |= {book.gate_jobs[gate] for gate in wanted.whole_gates if gate in book.gate_jobs}

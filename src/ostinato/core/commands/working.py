@@ -37,8 +37,9 @@ class Claim(msgspec.Struct, gc=False):
         return 0 if not self.look else self.slots + max(self.ahead.values(), default=0)
 
     def apply(self, book: ledger.Ledger, candidates: Sequence[rows.TaskKey]) -> list[rows.Lease]:
-        leases = self._choose(book, candidates)
-        book.dropped_leases += [(self.worker, token) for token in self.done]
+        leases = self._choose(book, candidates) if candidates or book.became_pending else []
+        if self.done:
+            book.dropped_leases += [(self.worker, token) for token in self.done]
         if leases:
             tasks = codec.encode_own([lease.key for lease in leases])
             book.new_leases.append((self.worker, self.token, tasks))
@@ -48,17 +49,18 @@ class Claim(msgspec.Struct, gc=False):
         """Older ready tasks first, then those that this very transaction made ready; higher priority before both."""
         tasks = [book.tasks[key] for key in candidates if key in book.tasks]
         tasks += [t for t in book.became_pending if t.name in self.functions and t.queue in self.queues]
-        if len({task.priority for task in tasks}) > 1:
+        if len(tasks) > 1 and len({task.priority for task in tasks}) > 1:
             tasks.sort(key=lambda task: -task.priority)
         data = codec.encode_own({"worker": self.worker})
         leases: list[rows.Lease] = []
-        taken = dict.fromkeys(self.functions, 0)
+        taken: dict[str, int] = {}
         ahead = self.ahead
         for task in tasks:
             if len(leases) >= self.slots:
-                if taken[task.name] >= ahead.get(task.name, 0) or not self._may_wait(task):
+                before = taken.get(task.name, 0)
+                if before >= ahead.get(task.name, 0) or not self._may_wait(task):
                     continue
-                taken[task.name] += 1
+                taken[task.name] = before + 1
             if task.state != states.PENDING or book.jobs[task.job_id].state != states.RUNNING:
                 continue
             if task.crashes >= 2:

@@ -286,23 +286,29 @@ def _check_task(task: TaskSpec) -> None:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
     if task.delay is not None and not 0 <= task.delay < retry.LONGEST:
         raise errors.InvalidInput(f"delay of task {task.task_id!r} must be 0 seconds or more, not {task.delay!r}")
-    for status in () if task.statuses is None else msgspec.structs.astuple(task.statuses):
-        if status is not None:
-            statuses.check(status, None)
+    if task.statuses is not None:
+        for status in msgspec.structs.astuple(task.statuses):
+            if status is not None:
+                statuses.check(status, None)
+    if task.external or task.approval is not None:
+        _check_run_by_nobody(task)
+    check_not_reserved(task.name, task.queue)
+    if task.priority is not None:
+        _check_priority(task.priority, f"priority of task {task.task_id!r}")
+    if len(task.depends_on) > 1:
+        task.depends_on = list(dict.fromkeys(task.depends_on))  # a dependency named twice counts once
+
+
+def _check_run_by_nobody(task: TaskSpec) -> None:
     if task.approval is not None:
         approvals.check(task.approval, f"approval of task {task.task_id!r}")
-    if run_by_nobody(task) and (task.delay is not None or task.retry is not None or task.timeout is not None):
+    if task.delay is not None or task.retry is not None or task.timeout is not None:
         kind = "external" if task.external else "an approval"
         raise errors.InvalidInput(
             f"task {task.task_id!r} is {kind}: nobody runs it, so it has no delay, retry or timeout"
         )
     if task.external and task.approval is not None:
         raise errors.InvalidInput(f"task {task.task_id!r} is external and an approval: it can be one of them")
-    check_not_reserved(task.name, task.queue)
-    if task.priority is not None:
-        _check_priority(task.priority, f"priority of task {task.task_id!r}")
-    if len(task.depends_on) > 1:
-        task.depends_on = list(dict.fromkeys(task.depends_on))  # a dependency named twice counts once
 
 
 def run_by_nobody(task: TaskSpec) -> bool:

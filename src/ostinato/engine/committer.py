@@ -131,7 +131,8 @@ class Committer:
 
     def post(self, report: Report) -> None:
         """Hand in a worker's report. It is tried until the database takes it; nobody waits for the answer."""
-        self._check_open()
+        if self._loop is None or self._loop.done():
+            self._check_open()
         self._reports.append(report)
         self._quiet.clear()
         self._wake.set()

@@ -326,7 +326,10 @@ class Engine:
         limit = self.max_payload_bytes
         self.choose_queues(specs)
         encode, empty = codec.encode, codec.EMPTY_OBJECT
-        return [encode(s.input, f"the input of task {s.task_id!r}", limit) if s.input else empty for s in specs]
+        try:
+            return [encode(spec.input, "", limit) if spec.input else empty for spec in specs]
+        except errors.InvalidPayload:  # only now is it worth saying which
+            return [encode(spec.input, f"the input of task {spec.task_id!r}", limit) for spec in specs]
 
     def choose_queues(self, specs: Sequence[graph.TaskSpec]) -> None:
         """Tasks that do not name a queue get that of their function, where it is known here."""
@@ -339,8 +342,9 @@ class Engine:
         """Refuse names that neither this process nor any worker of this database has ever registered."""
         if not self.options.check_functions:
             return
-        named = {spec.name for spec in specs if not graph.run_by_nobody(spec)}
-        wanted = named - self._known_functions - self._functions.keys()
+        wanted = {spec.name for spec in specs} - self._known_functions - self._functions.keys()
+        if wanted:
+            wanted &= {spec.name for spec in specs if not graph.run_by_nobody(spec)}
         if not wanted:
             return
         self._known_functions |= set(await self.store.functions(self.tenant))

@@ -268,7 +268,10 @@ class Worker:
             variables = contextvars.copy_context() if self._buffer else None
             running.started = True
             running.started_at = time.monotonic()
-            attempt = self._begin(running)
+            if self._tracer is None:
+                attempt = self._attempt(running.lease, running)
+            else:
+                attempt = self._traced(self._tracer, running.lease, running)
             at_once = False
             try:
                 waits_for = attempt.send(None)
@@ -289,11 +292,6 @@ class Worker:
             self._fill()
         elif not self._stopping:
             self._committer.have_room()
-
-    def _begin(self, running: _Running) -> Attempt:
-        if self._tracer is None:
-            return self._attempt(running.lease, running)
-        return self._traced(self._tracer, running.lease, running)
 
     def _ended(self, running: _Running, report: committer.Report | None) -> None:
         lease = running.lease

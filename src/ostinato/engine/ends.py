@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from ostinato import errors, views
 from ostinato.core import codec, retry, states
@@ -20,7 +22,7 @@ FEW = 20
 """The outputs of a job with no more tasks than this are read on the spot."""
 
 
-class _Ended(NamedTuple):
+class _Ended(msgspec.Struct, frozen=True):
     """How a job ended that was heard of lately; the number tells two ends of one job apart."""
 
     number: int

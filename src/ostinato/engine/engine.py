@@ -366,7 +366,7 @@ class Engine:
     def _committed(self, tenant: str, outcome: store.Outcome) -> None:
         """All who work for the tenant in this process hear of it, whoever of them it was."""
         host = self._host or self
-        for engine in {self, host, *host.guests}:
+        for engine in {self, host, *host.guests} if host.guests or host is not self else (self,):
             if engine.tenant == tenant:
                 engine.hear(outcome)
         if outcome.armed_timers:

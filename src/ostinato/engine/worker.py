@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Awaitable, Coroutine, Generator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 import uuid_utils
 
 from ostinato import context, errors, functions, logs, options, secrets, threads, tracing
@@ -39,23 +40,23 @@ T = TypeVar("T")
 Attempt = Coroutine[Any, Any, committer.Report | None]
 
 
-class _Running:
-    __slots__ = ("context", "handing_back", "lease", "revoked", "started", "started_at", "task")
+Place = tuple[str, str, str]
+"""Token, job and task: one may be claimed again here while the function of an earlier lease is still being stopped."""
 
+
+class _Running(msgspec.Struct):
+    lease: rows.Lease
     task: asyncio.Task[None]
-    started_at: float
-
-    def __init__(self, lease: rows.Lease) -> None:
-        self.lease = lease
-        self.revoked = False
-        self.handing_back: str | None = None
-        self.started = False
-        self.context: context.Context | None = None
+    started_at: float = 0.0
+    revoked: bool = False
+    handing_back: str | None = None
+    started: bool = False
+    ctx: context.Context | None = None
 
     def interrupt(self) -> None:
         """Stop the function. One that has not had its first step sees its flags when it gets there."""
-        if self.context is not None:
-            self.context.cancelled = True
+        if self.ctx is not None:
+            self.ctx.cancelled = True
         if self.started:
             self.task.cancel()
 
@@ -96,8 +97,8 @@ class Worker:
         self._committer = target
         self._services = services
         self._tracer = tracer
-        self._buffer: collections.OrderedDict[str, tuple[float, rows.Lease]] = collections.OrderedDict()
-        self._running: dict[str, _Running] = {}
+        self._buffer: collections.OrderedDict[Place, tuple[float, rows.Lease]] = collections.OrderedDict()
+        self._running: dict[Place, _Running] = {}
         self._paces: dict[str, _Pace] = {}
         self.alone = False
         """No other worker was there lately that could take what this one leaves."""
@@ -178,14 +179,14 @@ class Worker:
             now = time.monotonic()
             self._unreported[leases[0].token] = len(leases)
             for lease in leases:
-                self._buffer[_place((lease.job_id, lease.task_id), lease.token)] = (now, lease)
+                self._buffer[(lease.token, lease.job_id, lease.task_id)] = (now, lease)
             if self._stopping:  # the claim was under way when the stop came
                 self._hand_back_buffer("worker stopped")
             self._fill()
 
     def revoke(self, key: rows.TaskKey, token: str) -> None:
         """The lease is gone (cancelled, timed out, taken over): stop the function, and report nothing."""
-        place = _place(key, token)
+        place = (token, *key)
         running = self._running.get(place)
         if running is not None:
             running.revoked = True
@@ -250,17 +251,14 @@ class Worker:
     def _fill(self) -> None:
         loop = asyncio.get_running_loop()
         while self._buffer and len(self._running) < self._options.concurrency:
-            place, running = self._take()
-            running.task = loop.create_task(self._run(place, running), context=self._variables.copy())
+            place, (_, lease) = self._buffer.popitem(last=False)
+            task = loop.create_task(self._run(place), context=self._variables.copy())
+            self._running[place] = _Running(lease, task)
 
-    def _take(self) -> tuple[str, _Running]:
-        place, (_, lease) = self._buffer.popitem(last=False)
-        running = self._running[place] = _Running(lease)
-        return place, running
-
-    async def _run(self, place: str, running: _Running) -> None:
+    async def _run(self, place: Place) -> None:
         """Run an attempt. One that ended without having waited for anything has left this asyncio task as it was, and
         the next ones are run in it too: making a task for each would take as long as to run a quick function."""
+        running = self._running[place]
         task = running.task
         until = time.monotonic() + TURN_SECONDS
         for left in reversed(range(TURN)):
@@ -286,8 +284,8 @@ class Worker:
                 break
             if contextvars.copy_context() != variables or task.cancelling():
                 break
-            place, running = self._take()
-            running.task = task
+            place, (_, lease) = self._buffer.popitem(last=False)
+            running = self._running[place] = _Running(lease, task)
         if self._buffer:
             self._fill()
         elif not self._stopping:
@@ -319,7 +317,7 @@ class Worker:
             return commands.Release(lease, running.handing_back)
         function = self._functions[lease.name]
         try:
-            ctx = running.context = context.Context(self._services, lease)
+            ctx = running.ctx = context.Context(self._services, lease)
             if not ctx.ready(function.reads_outputs):
                 await ctx.prepare(function.reads_outputs)
             arguments = function.bind(ctx, ctx.input)
@@ -366,7 +364,7 @@ class Worker:
             delay = error.seconds
         else:
             delay = policy.delay(lease.attempt - lease.attempt_base, random.random())
-        redactor = None if running.context is None else running.context.redactor
+        redactor = None if running.ctx is None else running.ctx.redactor
         return commands.Fail(lease, _describe(error, redactor), retryable, delay)
 
 
@@ -410,11 +408,6 @@ def _suspended_in(error: BaseException) -> context.Suspended | None:
             found = found.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         return found if isinstance(found, context.Suspended) else None
     return None
-
-
-def _place(key: rows.TaskKey, token: str) -> str:
-    """A task may be claimed again here while the function of an earlier lease is still being stopped."""
-    return f"{token}/{key[0]}/{key[1]}"
 
 
 def _describe(error: BaseException, redactor: secrets.Redactor | None) -> rows.Failure:

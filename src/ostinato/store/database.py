@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 T = TypeVar("T")
 Row = Sequence[Any]
 
@@ -51,7 +53,7 @@ GUARDED = ("update_job", "advance_job", "update_item", "hold_budget")
 """Writes that only take effect on jobs, items and budgets that still are as the script thinks they are."""
 
 
-class Run(NamedTuple):
+class Run(msgspec.Struct, frozen=True):
     """Run named writes in order, each over many rows. They must not touch the same row twice in one `Run`.
 
     The driver counts what the guarded ones changed, and takes everything back if it is not all.

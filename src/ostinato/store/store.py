@@ -7,6 +7,8 @@ import gc
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
+import msgspec
+
 from ostinato import encryption, errors
 from ostinato.core import commands, graph, ledger, needs, rows, sheet, states
 from ostinato.store import (
@@ -48,7 +50,7 @@ class Refused(NamedTuple):
     error: Exception
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct):
     """What a transaction did: an answer or a refusal for each command, the leases, and what others may want to know."""
 
     answers: list[Any]
@@ -194,7 +196,7 @@ class Store(
         return _Decision(book, recalled, answers, leases, candidates)
 
 
-class _Decision(NamedTuple):
+class _Decision(msgspec.Struct):
     book: ledger.Ledger
     recalled: memory.Recalled
     answers: list[Any]

@@ -59,7 +59,7 @@ INDEXES = {
     "read_dependencies": "edge_down",
     "read_open_dependencies": "edge_down",
     "list_newest_jobs": "job_created",
-    "finished_jobs": "job_finished",
+    "finished_jobs": "job_state",
     "read_tallies": "tally_bucket",
     "sum_tallies_by_key": "tally_bucket",
     "sum_tallies_by_bucket": "tally_bucket",
@@ -82,7 +82,7 @@ COUNTS = {name for name in INDEXES if name.startswith("count_") or "tall" in nam
 """They gather what they find, in whatever way."""
 SORTS = {"find_dead_letters_by_job", "find_approvals_of_job", "read_dependencies", "read_open_dependencies"}
 """A job has few of them, and a task few dependencies, as a rule."""
-NOT_FOR_TENANTS = {"finished_jobs", "take_tallies", "prune_tally"}
+NOT_FOR_TENANTS = {"take_tallies", "prune_tally"}
 
 FILL = """
 INSERT INTO job (

@@ -6,7 +6,7 @@ import collections
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from ostinato.core import codec, rows
+from ostinato.core import codec, rows, states
 from ostinato.core import tallies as core_tallies
 from ostinato.store import database, executions, tallies
 from ostinato.store.database import fetch
@@ -218,7 +218,10 @@ class Fleet:
             before = self.db.now() - int(seconds * 1e6)
             yield fetch("prune_outside_event", tenant=tenant, before=before)
             outside = yield from executions.prune(tenant, before, most)
-            old = yield fetch("finished_jobs", tenant=tenant, before=before, most=most)
+            old: list[database.Row] = []
+            for state in sorted(states.JOB_ENDED):
+                left = most - len(old)
+                old += yield fetch("finished_jobs", tenant=tenant, state=state, before=before, most=left)
             items = yield fetch("prune_unrun_item", tenant=tenant, before=before, most=most)
             yield from _count_items_off(tenant, items)
             return outside + len(items) + (yield from _remove(tenant, before, old))

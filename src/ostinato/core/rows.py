@@ -26,18 +26,18 @@ class Job(msgspec.Struct, gc=False):
     """Some task skips or runs when a dependency fails, so a failure may move tasks far down the graph."""
     deadline_at: int | None
     created_at: int
-    finished_at: int | None
-    failure_detected_at: int | None
-    last_seq: int
-    total: int
-    blocked: int
-    active: int
-    completed: int
-    failed: int
-    tolerated: int
+    finished_at: int | None = None
+    failure_detected_at: int | None = None
+    last_seq: int = 0
+    total: int = 0
+    blocked: int = 0
+    active: int = 0
+    completed: int = 0
+    failed: int = 0
+    tolerated: int = 0
     """Failed tasks that were optional."""
-    skipped: int
-    cancelled: int
+    skipped: int = 0
+    cancelled: int = 0
     trace_parent: str | None = None
     """The trace that it belongs to, as a W3C `traceparent`."""
     max_parallel: int | None = None
@@ -81,18 +81,18 @@ class Task(msgspec.Struct, gc=False):
     options: bytes | None
     input: bytes
     state: str
-    attempt: int
-    attempt_base: int
+    attempt: int = 0
+    attempt_base: int = 0
     """Attempts used up before the last manual retry: the policy counts from here."""
-    crashes: int
-    open_dependencies: int
-    resuming: bool
+    crashes: int = 0
+    open_dependencies: int = 0
+    resuming: bool = False
     """It was waiting inside its function: the next claim goes on with the same attempt."""
-    skipped_by_dependency: bool
-    output: bytes | None
-    error: bytes | None
-    started_at: int | None
-    finished_at: int | None
+    skipped_by_dependency: bool = False
+    output: bytes | None = None
+    error: bytes | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
     ready_at: int | None = None
     """Since when it is pending; part of its key in the queue."""
     worker: str | None = None

@@ -156,14 +156,8 @@ class Store(
         now = self.db.now()
         rules = yield from self.rules.of(tenant, now)
         budget = yield from self.budgets.of(tenant, now, fresh=wanted.fresh_budget)
-        book = ledger.Ledger(
-            tenant,
-            now,
-            spill_bytes=self._spill_bytes,
-            address=self._address,
-            watched=rules.watched,
-            discreet=self._keyring is not None,
-        )
+        discreet = self._keyring is not None
+        book = ledger.Ledger(tenant, now, self._spill_bytes, self._address, rules.watched, discreet)
         if budget is not None:
             budgets.lend(book, budget)
         recalled = self._memory.recall(tenant, wanted, book, trust=trust)

@@ -48,16 +48,7 @@ def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSp
             task_options(spec),
             data if len(data) <= book.spill_bytes else book.payload(job_id, data),
             states.BLOCKED,
-            attempt=0,
-            attempt_base=0,
-            crashes=0,
             open_dependencies=count,
-            resuming=False,
-            skipped_by_dependency=False,
-            output=None,
-            error=None,
-            started_at=None,
-            finished_at=None,
         )
         book.add_task(job, task, spec.depends_on)
     if first:  # tasks added to a job may depend on tasks of before, which may be over already

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from ostinato import EngineOptions, Ostinato, Retry
-from ostinato.engine import worker
+from ostinato.core import rows
+from ostinato.engine import committer, worker
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -235,6 +236,30 @@ async def test_a_worker_knows_whether_it_is_alone(url: str) -> None:
             assert not second.engine.worker.alone
             await support.until(not_alone)
         await support.until(alone)
+
+
+async def test_what_has_run_and_is_not_recorded_yet_counts_as_claimed_ahead(url: str) -> None:
+    """Or a worker whose functions are quicker than the database would hold a whole job, and a crash all of it."""
+    app = support.bare(url, max_prefetch=3_000)
+    held: list[int] = []
+
+    @app.function("quick", retry=AHEAD)
+    async def quick() -> None:
+        pass
+
+    async with app:
+        holder = app.engine.worker
+        assert holder is not None
+        deliver = holder.deliver
+
+        def counted(leases: list[rows.Lease], more: bool = False, /) -> None:
+            deliver(leases, more)
+            held.append(sum(holder._unreported.values()))  # pyright: ignore[reportPrivateUsage]
+
+        holder.deliver = counted  # type: ignore[method-assign]
+        await run(app, *[task(f"warm{n}", "quick") for n in range(20)])
+        await run(app, *[task(f"t{n}", "quick") for n in range(20_000)])
+    assert 2_500 < max(held) <= 3_000 + app.options.concurrency + committer.MAX_BATCH
 
 
 async def test_claiming_ahead_does_not_starve_another_worker(url: str) -> None:

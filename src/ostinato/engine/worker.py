@@ -108,6 +108,9 @@ class Worker:
         self._ended_at = time.monotonic()
         self._policies: dict[str, rows.FunctionPolicy] = {}
         self._unreported: dict[str, int] = {}
+        """By claim: how many of its tasks nobody has durably reported on."""
+        self._unrecorded = 0
+        """Of all claims together."""
         self._done_tokens: list[str] = []
         self._doubtful: dict[str, float] = {}
         """Tokens of claims that may have been recorded, and since when that is not known."""
@@ -135,11 +138,14 @@ class Worker:
         if not stuck:
             allowed = {name: pace.ahead(self._options, alone=self.alone) for name, pace in self._paces.items()}
         most = concurrency + (max(allowed.values()) if allowed else 0)
-        room = most - held
+        # What has run takes up room until it is recorded: what this transaction does not record, others will.
+        unrecorded = max(self._unrecorded - held - committer.MAX_BATCH, 0)
+        room = most - held - unrecorded
         # Few and often would cost a transaction each: wait until a good part of the room is free.
-        if room <= 0 or (held and room * 4 < most):
+        if room <= 0 or ((held or unrecorded) and room * 4 < most):
             return None
-        ahead = {name: count - waiting for name, count in allowed.items()} if waiting else allowed
+        taken = waiting + unrecorded
+        ahead = {name: count - taken for name, count in allowed.items()} if taken else allowed
         if len(self._policies) != len(self._functions):
             self._policies = {name: function.policy for name, function in self._functions.items()}
         done, self._done_tokens = self._done_tokens, []
@@ -169,6 +175,8 @@ class Worker:
 
     def _settle(self, token: str) -> None:
         left = self._unreported.get(token, 0) - 1
+        if left >= 0:
+            self._unrecorded -= 1
         if left > 0:
             self._unreported[token] = left
         elif self._unreported.pop(token, None) is not None:
@@ -178,6 +186,7 @@ class Worker:
         if leases:
             now = time.monotonic()
             self._unreported[leases[0].token] = len(leases)
+            self._unrecorded += len(leases)
             for lease in leases:
                 self._buffer[(lease.token, lease.job_id, lease.task_id)] = (now, lease)
             if self._stopping:  # the claim was under way when the stop came

@@ -391,3 +391,26 @@ async def test_a_server_that_refuses(office: Office) -> None:
         with pytest.raises(errors.InvalidInput) as raised:
             link.Link(address, None)
         assert "secret" not in str(raised.value)
+
+
+async def test_a_worker_that_runs_ahead_of_its_reports_goes_on_when_they_are_recorded(office: Office) -> None:
+    app = make(max_prefetch=2_000)
+
+    @app.function(retry=Retry(max_attempts=3))
+    async def quick() -> None:
+        pass
+
+    async with working(office, app) as running:
+        calls = running._reporter._link  # pyright: ignore[reportPrivateUsage]
+        call = calls.call
+
+        async def slowly(path: str, *args: Any, **more: Any) -> Any:
+            if "complete" in path:
+                await asyncio.sleep(0.2)
+            return await call(path, *args, **more)
+
+        calls.call = slowly  # type: ignore[method-assign]
+        home = office.site.home
+        await (await home.submit(job(*[task(f"warm{n}", "quick") for n in range(40)]))).result(PATIENCE)
+        made = await home.submit(job(*[task(f"t{n}", "quick") for n in range(6_000)]))
+        assert len(await made.result(PATIENCE)) == 6_000

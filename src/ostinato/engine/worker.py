@@ -37,9 +37,6 @@ TURN_SECONDS = 0.001
 """How many attempts that wait for nothing are run, and for how long, before others have a turn in the event loop."""
 
 T = TypeVar("T")
-Attempt = Coroutine[Any, Any, committer.Report | None]
-
-
 Place = tuple[str, str, str]
 """Token, job and task: one may be claimed again here while the function of an earlier lease is still being stopped."""
 
@@ -138,7 +135,7 @@ class Worker:
         if not stuck:
             allowed = {name: pace.ahead(self._options, alone=self.alone) for name, pace in self._paces.items()}
         most = concurrency + (max(allowed.values()) if allowed else 0)
-        # What has run takes up room until it is recorded: what this transaction does not record, others will.
+        # What has run takes up room until it is recorded, but for as much as is recorded at once, with a claim.
         unrecorded = max(self._unrecorded - held - committer.MAX_BATCH, 0)
         room = most - held - unrecorded
         # Few and often would cost a transaction each: wait until a good part of the room is free.

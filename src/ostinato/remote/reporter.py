@@ -91,6 +91,7 @@ class Reporter:
                 self._wake.set()
             if self.claimer is not None:
                 self.claimer.reported(settled)
+                self._room.set()  # what was not recorded took up room
             if not self._wake.is_set():
                 self._quiet.set()
 

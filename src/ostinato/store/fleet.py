@@ -220,8 +220,8 @@ class Fleet:
             outside = yield from executions.prune(tenant, before, most)
             old: list[database.Row] = []
             for state in sorted(states.JOB_ENDED):
-                left = most - len(old)
-                old += yield fetch("finished_jobs", tenant=tenant, state=state, before=before, most=left)
+                if left := most - len(old):
+                    old += yield fetch("finished_jobs", tenant=tenant, state=state, before=before, most=left)
             items = yield fetch("prune_unrun_item", tenant=tenant, before=before, most=most)
             yield from _count_items_off(tenant, items)
             return outside + len(items) + (yield from _remove(tenant, before, old))

@@ -185,6 +185,7 @@ class SqliteDatabase:
     def _open_copier(self, thread: _Thread) -> None:
         with _typed_errors:
             thread.connection = apsw.Connection(self.path)
+            thread.connection.set_busy_timeout(BUSY_SECONDS * 1000)
             thread.connection.pragma("user_version")  # a connection that has read nothing knows of no log to copy
 
     def _open_reader(self, thread: _Thread) -> None:

@@ -95,8 +95,9 @@ ORDER BY created_at, job_id
 LIMIT :most;
 
 -- name: finished_jobs
--- Jobs that ended in a way, before a time, oldest first; without the runs of items that are not over. (What has ended before it
--- was also entered before it. An index by when jobs end would be written for each, and read by nobody else.)
+-- Jobs that ended in a way, before a time, oldest first; without the runs of items that are not over. What has ended before it
+-- was also entered before it (unless a clock was set back: then it goes a little later). An index by when jobs end would be
+-- written for each job and read by nobody else; without it, those that were entered before and ended since are looked at too.
 SELECT job_id FROM job
 WHERE tenant = :tenant AND state = :state AND state <> '' AND created_at < :before
     AND finished_at IS NOT NULL AND finished_at < :before

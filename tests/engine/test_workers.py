@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ostinato import EngineOptions, Ostinato, Retry
-from ostinato.core import rows
+from ostinato.core import commands, rows
 from ostinato.engine import committer, worker
 from tests.engine import support
 from tests.engine.support import job, run, task
@@ -260,6 +260,32 @@ async def test_what_has_run_and_is_not_recorded_yet_counts_as_claimed_ahead(url:
         await run(app, *[task(f"warm{n}", "quick") for n in range(20)])
         await run(app, *[task(f"t{n}", "quick") for n in range(20_000)])
     assert 2_500 < max(held) <= 3_000 + app.options.concurrency + committer.MAX_BATCH
+
+
+async def test_a_queue_of_what_may_not_be_claimed_ahead_is_not_read_again_and_again(url: str) -> None:
+    """Tasks on their last attempt, or that were there when a worker died: a few start, and the rest is left."""
+    app = support.bare(url)
+    looked: list[int] = []
+
+    @app.function("quick", retry=Retry(max_attempts=1))
+    async def quick() -> None:
+        pass
+
+    async with app:
+        holder = app.engine.worker
+        assert holder is not None
+        next_claim = holder.next_claim
+
+        def noted() -> commands.Claim | None:
+            claim = next_claim()
+            if claim is not None:
+                looked.append(claim.slots + max(claim.ahead.values(), default=0))
+            return claim
+
+        holder.next_claim = noted  # type: ignore[method-assign]
+        await run(app, *[task(f"warm{n}", "quick") for n in range(20)])
+        await run(app, *[task(f"t{n}", "quick") for n in range(2_000)])
+    assert sum(looked) < 50 * 2_000  # it was a thousand for each
 
 
 async def test_claiming_ahead_does_not_starve_another_worker(url: str) -> None:

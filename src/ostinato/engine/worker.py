@@ -30,6 +30,8 @@ TRUST_ALONE = 10 * TRUST
 """… where there is nobody else who could have run them, should they turn out slow."""
 SHARED_PREFETCH = 2_000
 """Tasks that may be claimed ahead where others could run them: some 50 ms of work."""
+LOOK_AHEAD = 64
+"""For how many to look when a claim got all that it saw, after one that did not. Four times as many each time."""
 STALE_SECONDS = 1.0
 """A task that was claimed ahead and has not started after this long is handed back."""
 TURN = 20
@@ -97,6 +99,8 @@ class Worker:
         self._buffer: collections.OrderedDict[Place, tuple[float, rows.Lease]] = collections.OrderedDict()
         self._running: dict[Place, _Running] = {}
         self._paces: dict[str, _Pace] = {}
+        self._look_ahead = settings.max_prefetch
+        """For how many of each function to look: none after a claim that left some of what it saw, then more."""
         self.alone = False
         """No other worker was there lately that could take what this one leaves."""
         self._stopping = False
@@ -133,7 +137,8 @@ class Worker:
         stuck = slots == 0 and now - self._ended_at > STALE_SECONDS
         allowed: dict[str, int] = {}
         if not stuck:
-            allowed = {name: pace.ahead(self._options, alone=self.alone) for name, pace in self._paces.items()}
+            far = self._look_ahead
+            allowed = {n: min(pace.ahead(self._options, alone=self.alone), far) for n, pace in self._paces.items()}
         most = concurrency + (max(allowed.values()) if allowed else 0)
         # What has run takes up room until it is recorded, but for as much as is recorded at once, with a claim.
         unrecorded = max(self._unrecorded - held - committer.MAX_BATCH, 0)
@@ -180,6 +185,10 @@ class Worker:
             self._done_tokens.append(token)
 
     def deliver(self, leases: list[rows.Lease], more: bool = False, /) -> None:
+        claim = self._last_claim
+        if claim is not None and claim.look:
+            further = min(max(4 * self._look_ahead, LOOK_AHEAD), self._options.max_prefetch)
+            self._look_ahead = 0 if more and len(leases) < claim.most else further
         if leases:
             now = time.monotonic()
             self._unreported[leases[0].token] = len(leases)

@@ -290,7 +290,7 @@ def _check_task(task: TaskSpec) -> None:
         for status in msgspec.structs.astuple(task.statuses):
             if status is not None:
                 statuses.check(status, None)
-    if task.external or task.approval is not None:
+    if run_by_nobody(task):
         _check_run_by_nobody(task)
     check_not_reserved(task.name, task.queue)
     if task.priority is not None:

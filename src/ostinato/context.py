@@ -318,17 +318,18 @@ class Context:
         if self.cancelled:
             raise errors.LeaseLost()
 
-    def ready(self, reads_outputs: bool) -> bool:
-        """Take over the input; False if there is more to read before the function can start."""
-        data = self._lease.input
-        if data.startswith(b"\x00") or (reads_outputs and self._lease.dependencies) or secrets.mentioned(data):
-            return False
+    def ready(self, reads_outputs: bool) -> dict[str, Any] | None:
+        """The input; None if there is more to read before the function can start."""
+        lease = self._lease
+        data = lease.input
+        if (reads_outputs and lease.dependencies) or data.startswith(b"\x00") or secrets.mentioned(data):
+            return None
         if data != codec.EMPTY_OBJECT:
             self._input = codec.decode(data)
-        return True
+        return self._input
 
-    async def prepare(self, reads_outputs: bool) -> None:
-        """Read what the function will want at once; the worker calls this before the function."""
+    async def prepare(self, reads_outputs: bool) -> dict[str, Any]:
+        """The input, and what else the function will want at once; the worker calls this before the function."""
         lease = self._lease
         data = await self._services.read_payload(lease, lease.input)
         self._input = codec.decode(data)
@@ -338,6 +339,7 @@ class Context:
             self._input = await secrets.resolve(self._input, self._services.secrets, self.redactor)
         if reads_outputs and lease.dependencies <= READ_AHEAD:
             await self.dependency_outputs.load()
+        return self._input
 
     def redacted(self, data: bytes) -> bytes:
         """A payload without the secrets of this attempt."""

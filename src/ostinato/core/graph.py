@@ -152,7 +152,12 @@ def read_tasks(documents: Sequence[Any]) -> list[TaskSpec]:
 def check_tasks(tasks: Sequence[TaskSpec], known: frozenset[str] | None = frozenset()) -> None:
     """Refuse duplicate ids, unknown dependencies, circles and bad settings. `known=None` allows unknown ones."""
     ids: set[str] = set()
+    names: set[str] = set()
     for task in tasks:
+        if task.name not in names:
+            check_name(task.name, f"name of task {task.task_id!r}")
+            check_not_reserved(task.name)
+            names.add(task.name)
         _check_task(task)
         if task.task_id in ids:
             raise errors.DuplicateTask(
@@ -278,10 +283,9 @@ def request_hash_source(spec: JobSpec) -> bytes:
 def _check_task(task: TaskSpec) -> None:
     if not _ID.fullmatch(task.task_id):
         check_id(task.task_id, "taskId")
-    if not _NAME.fullmatch(task.name):
-        check_name(task.name, f"name of task {task.task_id!r}")
     if task.queue is not None:
         check_id(task.queue, f"queue of task {task.task_id!r}")
+        check_not_reserved(task.queue)
     if task.timeout is not None and not 0 < task.timeout < retry.LONGEST:
         raise errors.InvalidInput(f"timeout of task {task.task_id!r} must be more than 0 seconds, not {task.timeout!r}")
     if task.delay is not None and not 0 <= task.delay < retry.LONGEST:
@@ -290,9 +294,8 @@ def _check_task(task: TaskSpec) -> None:
         for status in msgspec.structs.astuple(task.statuses):
             if status is not None:
                 statuses.check(status, None)
-    if run_by_nobody(task):
+    if task.external or task.approval is not None:
         _check_run_by_nobody(task)
-    check_not_reserved(task.name, task.queue)
     if task.priority is not None:
         _check_priority(task.priority, f"priority of task {task.task_id!r}")
     if len(task.depends_on) > 1:

@@ -15,7 +15,7 @@ class Needs(msgspec.Struct):
     """Jobs that must be read anew: a decision on what the process remembers might be no decision at all."""
     tasks: set[rows.TaskKey] = set()
     dependants_of: set[rows.TaskKey] = set()
-    """Tasks that may succeed: they and the tasks that wait for them."""
+    """Tasks that may succeed: these and the tasks that wait for them."""
     failing: set[rows.TaskKey] = set()
     """Tasks that may fail for good: like `dependants_of`, and the whole job where a failure can cascade."""
     whole_jobs: set[str] = set()

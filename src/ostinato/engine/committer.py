@@ -133,9 +133,10 @@ class Committer:
         """Hand in a worker's report. It is tried until the database takes it; nobody waits for the answer."""
         if self._loop is None or self._loop.done():
             self._check_open()
+        if not self._reports:  # whoever handed in the first one has woken the loop
+            self._quiet.clear()
+            self._wake.set()
         self._reports.append(report)
-        self._quiet.clear()
-        self._wake.set()
 
     def have_room(self) -> None:
         """Look for work, if there may be some."""

@@ -333,9 +333,10 @@ class Worker:
         function = self._functions[lease.name]
         try:
             ctx = running.ctx = context.Context(self._services, lease)
-            if not ctx.ready(function.reads_outputs):
-                await ctx.prepare(function.reads_outputs)
-            arguments = function.bind(ctx, ctx.input)
+            given = ctx.ready(function.reads_outputs)
+            if given is None:
+                given = await ctx.prepare(function.reads_outputs)
+            arguments = function.bind(ctx, given)
             if lease.timeout is not None:
                 result = await _within(lease.timeout, self._call(function, arguments))
             elif function.is_async:
@@ -343,7 +344,7 @@ class Worker:
             else:
                 result = await self._call(function, arguments)
             output = codec.encode(result, "the output of the task", self._services.max_payload_bytes)
-            return commands.Complete(lease, ctx.redacted(output))
+            return commands.Complete(lease, output if ctx.redactor is None else ctx.redacted(output))
         except context.Suspended as suspended:
             return suspended.command
         except asyncio.CancelledError:

@@ -29,7 +29,8 @@ DISTRUST = 50
 
 class Known(msgspec.Struct, gc=False):
     job: rows.Job
-    tasks: dict[rows.TaskKey, rows.Task]
+    tasks: dict[str, rows.Task]
+    """By their ids."""
     outputs: dict[str, tuple[int, bytes]] | None = None
     """(position, output) of all tasks that have completed, or None if that is not known."""
     weight: int = 0
@@ -60,7 +61,7 @@ class Recalled(NamedTuple):
         for key in candidates:
             if key not in book.tasks:
                 known = self.jobs.get(key[0])
-                task = None if known is None else known.tasks.get(key)
+                task = None if known is None else known.tasks.get(key[1])
                 if task is None:
                     missing.append(key)
                 else:
@@ -87,11 +88,12 @@ class Memory:
             return False
         if wanted.gate_keys or wanted.outside_events:
             return False
-        for key in wanted.tasks:
-            known = self._jobs.get((tenant, key[0]))
-            task = None if known is None else known.tasks.get(key)
-            if task is None or task.dependants is None or len(task.dependants) > SMALL_JOB:
-                return False
+        for keys in (wanted.tasks, wanted.dependants_of):
+            for job_id, task_id in keys:
+                known = self._jobs.get((tenant, job_id))
+                task = None if known is None else known.tasks.get(task_id)
+                if task is None or task.dependants is None or len(task.dependants) > SMALL_JOB:
+                    return False
         return True
 
     def recall(self, tenant: str, wanted: needs.Needs, book: ledger.Ledger, *, trust: bool) -> Recalled:
@@ -109,20 +111,36 @@ class Memory:
                 book.jobs[job_id] = known.job
                 if known.item is not None:
                     book.items[job_id] = book.items_by_id[known.item.item_id] = known.item
+        jobs, tasks = found.jobs, book.tasks
         for key in wanted.tasks:
-            self._recall_task(found, key, book)
-        tasks = book.tasks
+            known = jobs.get(key[0])
+            task = None if known is None else known.tasks.get(key[1])
+            if task is None:
+                found.keys.append(key)
+            else:
+                tasks[key] = task
         for key in wanted.dependants_of | wanted.failing if wanted.failing else wanted.dependants_of:
-            task = tasks.get(key)
-            if task is None or task.dependants is None:
+            job_id, task_id = key
+            known = jobs.get(job_id)
+            task = None if known is None else known.tasks.get(task_id)
+            if known is None or task is None:
+                if key not in wanted.tasks:
+                    found.keys.append(key)
+                found.ups.append(key)
+                continue
+            tasks[key] = task
+            if task.dependants is None:
                 found.ups.append(key)
             elif task.dependants:
-                job_id = key[0]
                 book.dependants[key] = [*task.dependants]
                 for dependant in task.dependants:
                     below = (job_id, dependant)
                     if below not in tasks:
-                        self._recall_task(found, below, book)
+                        task = known.tasks.get(dependant)
+                        if task is None:
+                            found.keys.append(below)
+                        else:
+                            tasks[below] = task
         return found
 
     def remember(self, tenant: str, book: ledger.Ledger, recalled: Recalled) -> dict[str, dict[str, bytes]]:
@@ -169,9 +187,9 @@ class Memory:
                     known.inputs += len(task.input) >> 10
                 task.was = state
                 task.was_ready_at = task.ready_at
-                known.tasks[key] = task
+                known.tasks[key[1]] = task
                 continue
-            known.tasks.pop(key, None)
+            known.tasks.pop(key[1], None)
             if known.outputs is not None:
                 output = task.output
                 small = output is not None and len(output) <= SMALL_OUTPUT and output[:1] != ledger.BLOB_MARK
@@ -179,15 +197,6 @@ class Memory:
                     known.outputs[key[1]] = (task.position, output)
                 else:
                     known.outputs = None
-
-    @staticmethod
-    def _recall_task(found: Recalled, key: rows.TaskKey, book: ledger.Ledger) -> None:
-        known = found.jobs.get(key[0])
-        task = None if known is None else known.tasks.get(key)
-        if task is None:
-            found.keys.append(key)
-        else:
-            book.tasks[key] = task
 
     def _take(self, tenant: str, job_id: str) -> Known | None:
         known = self._jobs.pop((tenant, job_id), None)

@@ -50,8 +50,8 @@ class SqliteDatabase:
         """Most of the log has been copied, or is being copied, since it grew too long."""
         self._on_the_spot: Connection = None
         self._seen_version = -1
-        self._commit_seconds = 10 * QUICK_COMMIT
-        """How long commits take lately; slow until they have been seen to be quick."""
+        self._commit_seconds: float | None = None
+        """How long commits take lately, once one has been seen."""
         self.before_commit: Callable[[], None] | None = None
         self.after_commit: Callable[[], None] | None = None
 
@@ -101,7 +101,7 @@ class SqliteDatabase:
                 committed(result)
             return result
 
-        if brief and self._commit_seconds < QUICK_COMMIT and self._writer.idle:
+        if brief and self._commits_are_quick and self._writer.idle:
             with _typed_errors:
                 begun = _begin(self._writer.connection)
             if begun:
@@ -229,7 +229,7 @@ class SqliteDatabase:
                     self.before_commit()
                 began = time.perf_counter()
                 connection.execute("COMMIT")
-                self._commit_seconds += (time.perf_counter() - began - self._commit_seconds) / 8
+                self._note_commit(time.perf_counter() - began)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -238,6 +238,14 @@ class SqliteDatabase:
         if self.after_commit is not None:
             self.after_commit()
         return result
+
+    @property
+    def _commits_are_quick(self) -> bool:
+        return self._commit_seconds is not None and self._commit_seconds < QUICK_COMMIT
+
+    def _note_commit(self, seconds: float) -> None:
+        lately = self._commit_seconds
+        self._commit_seconds = seconds if lately is None else lately + (seconds - lately) / 8
 
     def _note_log(self, _connection: Connection, _schema: str, pages: int) -> int:
         self._log_pages = pages

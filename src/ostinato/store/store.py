@@ -168,10 +168,10 @@ class Store(
         if (trust and stale) or (book.gate_jobs and not (yield from _gates_are_the_same(tenant, book))):
             return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
         with _Unhurried():
-            answers = [_carry_out(command, book) for command in batch]
+            answers, refused = _carry_out(batch, book)
             if book.awaiting_turn:
                 book.give_turns()
-            if recalled.jobs and any(isinstance(answer, Refused) for answer in answers):
+            if refused and recalled.jobs:
                 # A change is checked against the database when it is written. A refusal is not, so it is decided
                 # on what the database says.
                 return (yield from self._execute(tenant, wanted, batch, claim, trust=False))
@@ -231,15 +231,21 @@ class _Unhurried:
             gc.enable()
 
 
-def _carry_out(command: commands.Command, book: ledger.Ledger) -> Any:
-    """Its answer, or its refusal. One that fails half-way takes the whole transaction with it, and is tried alone."""
-    before = (book.told, len(book.new_jobs))
-    try:
-        return command.apply(book)
-    except errors.OstinatoError as error:
-        if (book.told, len(book.new_jobs)) != before:
-            raise
-        return Refused(error)
+def _carry_out(batch: Sequence[commands.Command], book: ledger.Ledger) -> tuple[list[Any], bool]:
+    """An answer or a refusal for each, and whether any was refused. One that fails half-way takes the whole transaction
+    with it, and is tried alone."""
+    answers: list[Any] = []
+    refused = False
+    for command in batch:
+        before = book.told
+        try:
+            answers.append(command.apply(book))
+        except errors.OstinatoError as error:
+            if book.told != before:
+                raise
+            answers.append(Refused(error))
+            refused = True
+    return answers, refused
 
 
 def _load(
@@ -364,7 +370,7 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
 def _load_turns(tenant: str, wanted: needs.Needs, book: ledger.Ledger, job_ids: list[str]) -> database.Script[None]:
     """As many of those that wait for their turn as this transaction can make room for."""
     all_turns = wanted.whole_jobs or wanted.whole_gates or wanted.all_turns
-    most = MOST_TURNS if all_turns else len(wanted.tasks) + 1
+    most = MOST_TURNS if all_turns else len(wanted.tasks) + len(wanted.dependants_of) + 1
     found = yield fetch("load_waiting_for_turn", tenant=tenant, job_ids=job_ids, most=most)
     _enter(book, found)
     for row in found:

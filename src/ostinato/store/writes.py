@@ -13,11 +13,6 @@ from ostinato.store import budgets, tallies
 Row = tuple[Any, ...]
 Writes = list[tuple[str, list[Row]]]
 
-_new_task = operator.attrgetter(
-    "job_id", "task_id", "position", "name", "queue", "priority", "policy", "optional", "dependencies", "options",
-    "input", "state", "attempt", "open_dependencies", "skipped_by_dependency", "started_at", "finished_at",
-    "ready_at", "worker", "token", "max_attempts", "timeout_at",
-)  # fmt: skip
 _job_changes = operator.attrgetter(
     "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
     "completed", "failed", "tolerated", "skipped", "cancelled", "turns", "created_at", "budget", "spent",
@@ -151,7 +146,8 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
         state, was = t.state, t.was
         if state == states.COMPLETED and was == states.PROCESSING:
             completed.append((tenant, job_id, task_id, t.output, t.finished_at))
-        elif state == states.PROCESSING and was in _CLAIMABLE and (job_id, task_id) not in book.run_again:
+            continue
+        if state == states.PROCESSING and was in _CLAIMABLE and (job_id, task_id) not in book.run_again:
             claimed.append((
                 tenant, job_id, task_id, t.attempt, t.started_at, t.ready_at, t.worker, t.token, t.max_attempts,
                 t.timeout_at,
@@ -176,9 +172,9 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
             gone_letters.append((tenant, job_id, task_id))
     new = book.new_tasks
     return [
-        ("insert_task", [(tenant, *_new_task(t)) for t in new if t.state not in _TOLD] if new else []),
+        ("insert_task", [_new_task(tenant, t) for t in new if t.state not in _TOLD] if new else []),
         ("insert_ended_task", [
-            (tenant, *_new_task(t), t.output, t.error) for t in new if t.state in _TOLD
+            (*_new_task(tenant, t), t.output, t.error) for t in new if t.state in _TOLD
         ] if new else []),
         ("insert_edge", book.new_edges),
         ("update_task", changed),
@@ -191,6 +187,14 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
         (name, letters)
         for name, letters in (("insert_dead_letter", new_letters), ("delete_dead_letter", gone_letters)) if letters
     ]  # fmt: skip
+
+
+def _new_task(tenant: str, t: rows.Task) -> Row:
+    return (
+        tenant, t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies,
+        t.options, t.input, t.state, t.attempt, t.open_dependencies, t.skipped_by_dependency, t.started_at,
+        t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
+    )  # fmt: skip
 
 
 def _error_type(task: rows.Task) -> str:

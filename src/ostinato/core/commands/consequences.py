@@ -30,15 +30,15 @@ def make_failure(kind: str, message: str, traceback: str | None = None) -> rows.
 def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSpec], inputs: Sequence[bytes]) -> None:
     job_id = job.job_id
     first = job.total
-    for index, spec in enumerate(specs):
+    entered: list[rows.Task] = []
+    for position, (spec, data) in enumerate(zip(specs, inputs, strict=True), first):
         if spec.on_dependency_failure != "block":
             job.cascades = True
-        data = inputs[index]
         count = len(spec.depends_on)
         task = rows.Task(
             job_id,
             spec.task_id,
-            first + index,
+            position,
             spec.name,
             spec.queue or "default",
             job.priority if spec.priority is None else spec.priority,
@@ -51,13 +51,12 @@ def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSp
             open_dependencies=count,
         )
         book.add_task(job, task, spec.depends_on)
+        entered.append(task)
     if first:  # tasks added to a job may depend on tasks of before, which may be over already
         new = {spec.task_id for spec in specs}
-        for spec in specs:
-            old = [book.tasks[(job_id, d)] for d in spec.depends_on if d not in new]
-            stand_on(book, book.tasks[(job_id, spec.task_id)], old)
-    for spec in specs:
-        task = book.tasks[(job_id, spec.task_id)]
+        for spec, task in zip(specs, entered, strict=True):
+            stand_on(book, task, [book.tasks[(job_id, d)] for d in spec.depends_on if d not in new])
+    for task in entered:
         if task.open_dependencies == 0 and task.state == states.BLOCKED:
             book.make_ready(task)
 
@@ -122,7 +121,7 @@ def wake(book: ledger.Ledger, task: rows.Task, step_key: str, outcome: bytes, si
 
 def complete(book: ledger.Ledger, task: rows.Task, output: bytes, **told: object) -> None:
     """Record the result of a task, and let those go on that waited for it."""
-    stored = book.payload(task.job_id, output)
+    stored = output if len(output) <= book.spill_bytes else book.payload(task.job_id, output)
     task.output = stored
     task.error = None
     if stored is not output:
@@ -133,7 +132,9 @@ def complete(book: ledger.Ledger, task: rows.Task, output: bytes, **told: object
         data = b'{"output":' + stored + b"}"
     book.move(task, states.COMPLETED, events.TASK_COMPLETED, data)
     book.satisfy_dependants(task)
-    book.settle(book.jobs[task.job_id])
+    job = book.jobs[task.job_id]
+    if not job.active:
+        book.settle(job)
 
 
 def fail_for_good(book: ledger.Ledger, task: rows.Task, failure: rows.Failure, *, helpless: bool = False) -> None:

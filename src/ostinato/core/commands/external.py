@@ -18,9 +18,8 @@ class CompleteTask(msgspec.Struct, gc=False):
     actor: str | None = None
 
     def needs(self, wanted: needs.Needs) -> None:
-        key = (self.job_id, self.task_id)
-        wanted.task(key)
-        wanted.dependants_of.add(key)
+        wanted.job(self.job_id)
+        wanted.dependants_of.add((self.job_id, self.task_id))
 
     def apply(self, book: ledger.Ledger) -> str:
         task = _external_task(book, (self.job_id, self.task_id))

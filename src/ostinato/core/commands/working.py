@@ -54,41 +54,40 @@ class Claim(msgspec.Struct, gc=False):
         data = codec.encode_own({"worker": self.worker})
         leases: list[rows.Lease] = []
         taken: dict[str, int] = {}
-        ahead = self.ahead
+        slots, ahead = self.slots, self.ahead
         for task in tasks:
-            if len(leases) >= self.slots:
-                before = taken.get(task.name, 0)
-                if before >= ahead.get(task.name, 0) or not self._may_wait(task):
+            name = task.name
+            must_wait = len(leases) >= slots
+            if must_wait and taken.get(name, 0) >= ahead.get(name, 0):
+                continue
+            policy = self.functions[name] if task.options is None else self._policy(task)
+            if must_wait:
+                # If its worker dies, it loses an attempt without having run: it needs another one.
+                if task.crashes or policy.max_attempts - (task.attempt - task.attempt_base) <= 1:
                     continue
-                taken[task.name] = before + 1
-            if task.state != states.PENDING or book.jobs[task.job_id].state != states.RUNNING:
+                taken[name] = taken.get(name, 0) + 1
+            job = book.jobs[task.job_id]
+            if task.state != states.PENDING or job.state != states.RUNNING:
                 continue
             if task.crashes >= 2:
                 # It was there when two workers died. It may be what killed them, so it runs alone: nobody else's
                 # attempt is lost with it, and it ends in the dead letters by itself.
                 if self.idle and not leases:
-                    return [self._lease(book, task, data)]
+                    return [self._lease(book, job, task, policy, data)]
                 self.passed_over = True
                 continue
-            leases.append(self._lease(book, task, data))
+            leases.append(self._lease(book, job, task, policy, data))
         return leases
-
-    def _may_wait(self, task: rows.Task) -> bool:
-        """Whether to claim it ahead: if its worker dies it loses an attempt without having run, so it needs another."""
-        left = self._policy(task).max_attempts - (task.attempt - task.attempt_base)
-        return task.crashes == 0 and left > 1
 
     def _policy(self, task: rows.Task) -> rows.FunctionPolicy:
         """What its function says, unless the task says otherwise."""
         policy = self.functions[task.name]
-        if task.options is None:
-            return policy
         own = _options_decoder.decode(task.options)
         return rows.FunctionPolicy(own.max_attempts or policy.max_attempts, own.timeout or policy.timeout)
 
-    def _lease(self, book: ledger.Ledger, task: rows.Task, data: bytes) -> rows.Lease:
-        job = book.jobs[task.job_id]
-        policy = self._policy(task)
+    def _lease(
+        self, book: ledger.Ledger, job: rows.Job, task: rows.Task, policy: rows.FunctionPolicy, data: bytes
+    ) -> rows.Lease:
         timeout = policy.timeout
         fresh = task.started_at is None
         reentered = task.resuming
@@ -98,16 +97,17 @@ class Claim(msgspec.Struct, gc=False):
             task.attempt += 1
         changed = book.retry_of(task) if book.retries else None
         task.max_attempts = policy.max_attempts if changed is None else changed.max_attempts
+        token, now = self.token, book.now
         task.worker = self.worker
-        task.token = self.token
-        task.started_at = book.now
-        task.timeout_at = None if timeout is None else book.now + int(timeout * 1e6)
+        task.token = token
+        task.started_at = now
+        task.timeout_at = None if timeout is None else now + int(timeout * 1e6)
         book.move(task, states.PROCESSING, events.TASK_PROCESSING, data)
         return rows.Lease(
             task.job_id,
             task.task_id,
             task.attempt,
-            self.token,
+            token,
             task.name,
             task.input,
             task.options,
@@ -121,7 +121,7 @@ class Claim(msgspec.Struct, gc=False):
             job.request_id,
             job.correlation_id,
             task.ready_at,
-            task.started_at,
+            now,
             job.trace_parent,
         )
 
@@ -134,9 +134,8 @@ class Complete(msgspec.Struct, gc=False):
 
     def needs(self, wanted: needs.Needs) -> None:
         lease = self.lease
-        key = (lease.job_id, lease.task_id)
-        wanted.held_task(key)
-        wanted.dependants_of.add(key)
+        wanted.jobs.add(lease.job_id)
+        wanted.dependants_of.add((lease.job_id, lease.task_id))
 
     def apply(self, book: ledger.Ledger) -> None:
         consequences.complete(book, book.reported_task(self.lease), self.output)

@@ -24,7 +24,8 @@ async def _allowed(url: str, table: str, names: tuple[str, ...]) -> set[tuple[st
             with contextlib.suppress(apsw.ConstraintError):
                 link.execute(f"UPDATE {table} SET state = '{new}'")
                 allowed.add((old, new))
-            link.execute("ROLLBACK")
+            if link.in_transaction:  # a move that is refused takes it back itself
+                link.execute("ROLLBACK")
         link.close()
         return allowed
     connection = await asyncpg.connect(url)

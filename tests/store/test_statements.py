@@ -9,7 +9,7 @@ import pytest
 
 from devtools import postgres as pg
 from ostinato.core import ledger
-from ostinato.store import statements, writes
+from ostinato.store import connect, statements, writes
 
 SELDOM = ledger.Ledger("default", 0)
 SELDOM.withdrawn.add(("job", "task"))
@@ -65,3 +65,30 @@ async def test_numbers_arrive_as_they_were(
         assert await connection.fetchval(f"SELECT $1::text::{kind}[]", statements.numbers(values)) == list(values)
     finally:
         await connection.close()
+
+
+async def test_what_the_server_reads_anew_for_each_statement_is_short(postgres_url: str) -> None:
+    """Checks and conditions of triggers are parsed from this text whenever a statement writes to their table."""
+    database = connect.connect(postgres_url)
+    await database.open(migrate=True)
+    await database.close()
+    connection = await asyncpg.connect(postgres_url)
+    try:
+        read = await connection.fetch(
+            """
+            SELECT conrelid::regclass::text, length(conbin::text) FROM pg_constraint WHERE contype = 'c'
+            UNION ALL SELECT tgrelid::regclass::text, length(tgqual::text) FROM pg_trigger WHERE tgqual IS NOT NULL
+            """
+        )
+    finally:
+        await connection.close()
+    for table in ("job", "task"):
+        assert sum(length for name, length in read if name == table) < 8_000, read
+    assert sum(length for name, length in read if name in ("lease", "ready", "edge", "step")) < 1_000, read
+
+
+@pytest.mark.parametrize("names", sorted(statements._SINGLES))  # pyright: ignore[reportPrivateUsage]
+def test_a_single_task_is_written_without_arrays(names: tuple[str, ...]) -> None:
+    sql = statements._sql(names, single=True)  # pyright: ignore[reportPrivateUsage]
+    assert "unnest" not in sql
+    assert "[]" not in sql

@@ -43,7 +43,9 @@ _SINGLES = {
     ("update_job", "complete_task", "insert_event_page"),
     ("advance_job", "claim_task", "complete_task", "delete_lease", "insert_lease", "insert_event_page"),
 }
-"""What a single task writes: one row each. A driver encodes a value much quicker than an array of one."""
+"""What a single task writes: one row each. A driver encodes a value much quicker than an array of one, and the server
+has no table to make of the arrays first."""
+_UNNEST = re.compile(r"unnest\(([^()]*)\)")
 _ARRAY = re.compile(r"(\$\d+)::(\w+)\[\]")
 
 
@@ -128,5 +130,5 @@ def _sql(names: tuple[str, ...], *, single: bool) -> str:
         last = f"SELECT ostinato_expect({changed}, $1)"
     made = f"WITH {', '.join(parts)} {queries.renumber(last, offset)}"
     if single:
-        return _ARRAY.sub(r"ARRAY[\1::\2]", made)
+        return _UNNEST.sub(lambda columns: f"(VALUES ({columns[1].replace('[]', '')}))", made)
     return _ARRAY.sub(lambda array: array[0].replace("::", "::text::") if array[2] in LITERALS else array[0], made)

@@ -60,7 +60,9 @@ class Claim(msgspec.Struct, gc=False):
             must_wait = len(leases) >= slots
             if must_wait and taken.get(name, 0) >= ahead.get(name, 0):
                 continue
-            policy = self.functions[name] if task.options is None else self._policy(task)
+            policy = self.functions[name]
+            if task.options is not None:
+                policy = _with_options(policy, task.options)
             if must_wait:
                 # If its worker dies, it loses an attempt without having run: it needs another one.
                 if task.crashes or policy.max_attempts - (task.attempt - task.attempt_base) <= 1:
@@ -78,12 +80,6 @@ class Claim(msgspec.Struct, gc=False):
                 continue
             leases.append(self._lease(book, job, task, policy, data))
         return leases
-
-    def _policy(self, task: rows.Task) -> rows.FunctionPolicy:
-        """What its function says, unless the task says otherwise."""
-        policy = self.functions[task.name]
-        own = _options_decoder.decode(task.options)
-        return rows.FunctionPolicy(own.max_attempts or policy.max_attempts, own.timeout or policy.timeout)
 
     def _lease(
         self, book: ledger.Ledger, job: rows.Job, task: rows.Task, policy: rows.FunctionPolicy, data: bytes
@@ -304,6 +300,12 @@ class DropLeases(msgspec.Struct, gc=False):
 
     def apply(self, book: ledger.Ledger) -> None:
         book.dropped_leases += [(self.worker, token) for token in self.tokens]
+
+
+def _with_options(policy: rows.FunctionPolicy, options: bytes) -> rows.FunctionPolicy:
+    """What its function says, unless the task says otherwise."""
+    own = _options_decoder.decode(options)
+    return rows.FunctionPolicy(own.max_attempts or policy.max_attempts, own.timeout or policy.timeout)
 
 
 class _ClaimOptions(msgspec.Struct, rename="camel"):

@@ -1,9 +1,11 @@
 -- Writes, each over many rows of one tenant.
 -- Differs: SQLite binds one row at a time: the tenant, then the columns in order.
+-- (OR ROLLBACK: a statement that would take its whole transaction back need not keep what it has changed, page by page,
+-- to take back only itself. Here one that fails always takes the transaction with it.)
 
 -- name: insert_job
 -- Enter jobs.
-INSERT INTO job (
+INSERT OR ROLLBACK INTO job (
     tenant, job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags,
     cascades, deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active,
     completed, failed, tolerated, skipped, cancelled, trace_parent, max_parallel, turns, budget, spent,
@@ -25,7 +27,7 @@ VALUES (
 
 -- name: update_job
 -- Write back what can change in a job, if it still is as it was loaded.
-UPDATE job SET
+UPDATE OR ROLLBACK job SET
     state = ?4, cascades = ?5, deadline_at = ?6, finished_at = ?7, failure_detected_at = ?8, last_seq = ?9,
     total = ?10, blocked = ?11, active = ?12, completed = ?13, failed = ?14, tolerated = ?15, skipped = ?16,
     cancelled = ?17, turns = ?18, budget = ?20, spent = ?21
@@ -33,13 +35,13 @@ WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3 AND created_at = ?19;
 
 -- name: advance_job
 -- The same for the most common change: tasks have moved on, none has ended otherwise than completed.
-UPDATE job SET
+UPDATE OR ROLLBACK job SET
     last_seq = ?4, blocked = ?5, active = ?6, completed = ?7
 WHERE tenant = ?1 AND job_id = ?2 AND last_seq = ?3 AND created_at = ?8;
 
 -- name: insert_task
 -- Enter tasks.
-INSERT INTO task (
+INSERT OR ROLLBACK INTO task (
     tenant, job_id, task_id, position, name, queue, priority, policy, optional, dependencies, options, input,
     state, attempt, open_dependencies, skipped_by_dependency, started_at, finished_at, ready_at, worker, token,
     max_attempts, timeout_at, attempt_base, crashes, resuming
@@ -71,14 +73,14 @@ WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: claim_task
 -- The same for a task that was ready, or has just become so, and is now leased.
-UPDATE task SET
+UPDATE OR ROLLBACK task SET
     state = 'processing', open_dependencies = 0, resuming = 0, attempt = ?4, started_at = ?5, ready_at = ?6,
     worker = ?7, token = ?8, max_attempts = ?9, timeout_at = ?10
 WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: complete_task
 -- The same for the most common change: a task that was running has completed, and nothing else about it is new.
-UPDATE task SET
+UPDATE OR ROLLBACK task SET
     state = 'completed', output = ?4, finished_at = ?5, error = NULL, worker = NULL, token = NULL, timeout_at = NULL
 WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
@@ -92,7 +94,7 @@ WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: insert_edge
 -- Enter dependencies.
-INSERT INTO edge (
+INSERT OR ROLLBACK INTO edge (
     tenant, job_id, up, down
 )
 VALUES (
@@ -184,7 +186,7 @@ WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: insert_event_page
 -- Append pages of events.
-INSERT INTO event_page (
+INSERT OR ROLLBACK INTO event_page (
     tenant, job_id, first_seq, last_seq, at, body
 )
 VALUES (

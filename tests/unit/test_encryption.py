@@ -98,6 +98,6 @@ def test_new_keys_are_new() -> None:
 
 
 def test_cryptography_is_imported_only_when_encryption_is_on() -> None:
-    code = "import sys, ostinato.cli.main, ostinato.engine.engine, ostinato; print('cryptography' in sys.modules)"
+    code = "import sys, ostinato.cli.main, ostinato.engine.engine, ostinato.app; print('cryptography' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

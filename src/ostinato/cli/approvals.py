@@ -8,6 +8,7 @@ import typer
 
 from ostinato.cli import output
 from ostinato.cli.jobs import Cursor, JobId
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 from ostinato.cli.tasks import TaskId
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from ostinato import approving
 
-group = typer.Typer(help="See what waits for people, and decide on it.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="See what waits for people, and decide on it.", no_args_is_help=True)
 
 ANY = "any"
 Notes = Annotated[str | None, typer.Option("--notes", help="Why, for the history.", metavar="TEXT")]

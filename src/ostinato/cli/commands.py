@@ -6,8 +6,9 @@ import importlib
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_group
+
+from ostinato.cli.parameters import Group
 
 MODULES = {
     "run": "run",
@@ -44,7 +45,7 @@ MODULES = {
 }
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(MODULES)
 

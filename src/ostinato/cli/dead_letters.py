@@ -9,6 +9,7 @@ import typer
 from ostinato.cli import output
 from ostinato.cli.asking import Yes
 from ostinato.cli.jobs import Cursor, JobId
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 from ostinato.cli.tasks import TaskId, show_detail
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ostinato.core import filters
     from ostinato.store import lists
 
-group = typer.Typer(help="See what failed for good, and run it again.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="See what failed for good, and run it again.", no_args_is_help=True)
 
 PREVIEWED = 20
 FunctionName = Annotated[

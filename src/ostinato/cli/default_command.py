@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from typer.core import TyperGroup
+from ostinato.cli.parameters import Group
 
 
-class WithDefault(TyperGroup):
+class WithDefault(Group):
     default: ClassVar[str] = "show"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

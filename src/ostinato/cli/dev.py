@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
@@ -72,6 +71,8 @@ async def dev(
 async def _serve(
     settings: Settings, application: str, host: str, port: int, submit: str | None, changes: dict[str, Any]
 ) -> None:
+    import asyncio
+
     from ostinato.api import settings as api_settings
     from ostinato.cli import loading, serving, session
 
@@ -98,6 +99,8 @@ async def _submit(app: app_.Ostinato, documents: Sequence[Any]) -> None:
 
 async def _stop_when_orphaned() -> None:
     """Nobody reaches a program whose reloader was killed: it ends as if it had been told to."""
+    import asyncio
+
     from ostinato.cli import reloading
 
     parent = os.environ.get(reloading.PARENT)

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from ostinato.cli import output
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
-group = typer.Typer(help="Encrypt stored payloads, and change the keys.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="Encrypt stored payloads, and change the keys.", no_args_is_help=True)
 
 
 def register(root: typer.Typer) -> None:

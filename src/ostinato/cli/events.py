@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,6 +70,8 @@ async def show(
 
 async def stream(job: app_.Job, *, task_id: str | None = None, after: int = 0) -> AsyncIterator[views.EventView]:
     """The events of a job as they happen, until the job has ended."""
+    import asyncio
+
     from ostinato.core import states
 
     while True:

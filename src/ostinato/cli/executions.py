@@ -8,6 +8,7 @@ import typer
 
 from ostinato.cli import output
 from ostinato.cli.jobs import Cursor
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from ostinato import views
     from ostinato.core import filters
 
-group = typer.Typer(help="Find and count executions: jobs, and what was reported from outside.", no_args_is_help=True)
+group = typer.Typer(
+    cls=Group, help="Find and count executions: jobs, and what was reported from outside.", no_args_is_help=True
+)
 
 Agent = Annotated[str | None, typer.Option("--agent", help="Only those of this agent.", metavar="NAME")]
 Status = Annotated[

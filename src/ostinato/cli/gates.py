@@ -11,6 +11,7 @@ import typer
 from ostinato.cli import definitions, output
 from ostinato.cli.asking import Yes
 from ostinato.cli.definitions import Name
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from ostinato.gates import status as status_
     from ostinato.reactions import gates as gates_
 
-group = typer.Typer(help="Define gates, see who is missing, report, open and reset them.", no_args_is_help=True)
+group = typer.Typer(
+    cls=Group, help="Define gates, see who is missing, report, open and reset them.", no_args_is_help=True
+)
 
 SHOWN_KEYS = 10
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The business key, like 2025-11-29.", show_default=False)]

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ostinato.cli import output
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
     from ostinato import reindexing
 
-group = typer.Typer(help="Tag definitions elsewhere, and rebuild the index of executions.", no_args_is_help=True)
+group = typer.Typer(
+    cls=Group, help="Tag definitions elsewhere, and rebuild the index of executions.", no_args_is_help=True
+)
 
 
 def register(root: typer.Typer) -> None:

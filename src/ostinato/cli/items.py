@@ -11,13 +11,16 @@ import typer
 from ostinato.cli import output
 from ostinato.cli.asking import DryRun, Yes
 from ostinato.cli.jobs import Cursor, Reason
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
     from ostinato import app as app_
     from ostinato.reactions import bulk as bulk_
 
-group = typer.Typer(help="Enter items of pipelines, see where they stand, and act on them.", no_args_is_help=True)
+group = typer.Typer(
+    cls=Group, help="Enter items of pipelines, see where they stand, and act on them.", no_args_is_help=True
+)
 
 Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of the pipeline.", show_default=False)]
 ItemId = Annotated[str, typer.Argument(metavar="ITEM", help="The id of the item.", show_default=False)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ostinato.cli import output
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ostinato import views
     from ostinato.core import commands
 
-group = typer.Typer(help="Submit, find, watch, cancel and resume jobs.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="Submit, find, watch, cancel and resume jobs.", no_args_is_help=True)
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The id of the job.", show_default=False)]
 Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on where the page before ended.", metavar="CURSOR")]

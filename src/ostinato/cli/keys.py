@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ostinato.cli import output
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
     from ostinato.store import keys as keys_
 
-group = typer.Typer(help="Make, list and revoke the keys of the server.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="Make, list and revoke the keys of the server.", no_args_is_help=True)
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

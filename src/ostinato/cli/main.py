@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import sys
 from collections.abc import Sequence
@@ -60,8 +59,6 @@ def execute(arguments: Sequence[str]) -> int:
         return failures.report_usage(error, as_json=as_json)
     except exceptions.Abort:
         return failures.INTERRUPTED
-    except asyncio.CancelledError:
-        return failures.TERMINATED
     except Exception as error:
         return failures.report_bug(error, as_json=as_json)
 

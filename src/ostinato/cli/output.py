@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
-
 from ostinato.core import moments
 
 if TYPE_CHECKING:
@@ -41,6 +39,8 @@ _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if
 
 def encode(value: Any) -> str:
     """One line of JSON. Text that is not valid Unicode can only come from the command line; it is shown escaped."""
+    import msgspec
+
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
@@ -49,7 +49,7 @@ def encode(value: Any) -> str:
 
 def document(value: Any) -> None:
     """One JSON document on stdout."""
-    print(msgspec.json.format(encode(value), indent=2))
+    print(pretty(value))
 
 
 def json_line(value: Any) -> None:
@@ -144,6 +144,8 @@ def short(value: Any, most: int = 60) -> str:
 
 
 def pretty(value: Any) -> str:
+    import msgspec
+
     return msgspec.json.format(encode(value), indent=2)
 
 

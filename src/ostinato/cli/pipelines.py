@@ -9,6 +9,7 @@ import typer
 from ostinato.cli import definitions, output
 from ostinato.cli.definitions import Name
 from ostinato.cli.items import Retrying, Status, Stuck
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ostinato.cli import applying
     from ostinato.core import retry as retry_
 
-group = typer.Typer(help="Define pipelines, see their moves and how they do.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="Define pipelines, see their moves and how they do.", no_args_is_help=True)
 
 AtVersion = Annotated[
     int | None, typer.Option("--at-version", help="An earlier version.", metavar="N", min=1, show_default=False)

@@ -8,15 +8,18 @@ import typer
 
 from ostinato.cli import definitions, output
 from ostinato.cli.definitions import Name
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
     from ostinato import app as app_
     from ostinato.cli import applying
 
-agents = typer.Typer(help="Define the agents that playbooks are made of.", no_args_is_help=True)
-graphs = typer.Typer(help="Define which agents need the output of which others.", no_args_is_help=True)
-group = typer.Typer(help="Define which agents answer for a domain, and see how they would run.", no_args_is_help=True)
+agents = typer.Typer(cls=Group, help="Define the agents that playbooks are made of.", no_args_is_help=True)
+graphs = typer.Typer(cls=Group, help="Define which agents need the output of which others.", no_args_is_help=True)
+group = typer.Typer(
+    cls=Group, help="Define which agents answer for a domain, and see how they would run.", no_args_is_help=True
+)
 
 
 def register(root: typer.Typer) -> None:

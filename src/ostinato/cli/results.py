@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ostinato.cli import output
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
     from ostinato.core import result_filters
 
-group = typer.Typer(help="List, show and search what jobs have saved.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="List, show and search what jobs have saved.", no_args_is_help=True)
 
 Domain = Annotated[str | None, typer.Option("--domain", help="Only results of this domain.", metavar="NAME")]
 Fields = Annotated[

@@ -8,13 +8,16 @@ import typer
 
 from ostinato.cli import definitions, output
 from ostinato.cli.definitions import Name
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
     from ostinato import app as app_
     from ostinato.cli import applying
 
-group = typer.Typer(help="Define what is to happen about which events, and try it out.", no_args_is_help=True)
+group = typer.Typer(
+    cls=Group, help="Define what is to happen about which events, and try it out.", no_args_is_help=True
+)
 
 SHOWN_JOBS = 10
 

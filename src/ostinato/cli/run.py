@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,6 +32,8 @@ async def run(
     ] = None,
 ) -> None:
     """Run a job to its end, and print its result."""
+    import asyncio
+
     from ostinato.cli import loading, session, watching
 
     app, job = loading.program(target, application)

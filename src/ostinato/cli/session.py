@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import dataclasses
 import datetime
-import getpass
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -109,6 +108,8 @@ def actor() -> str:
 
 def user() -> str | None:
     """Who is at this machine."""
+    import getpass
+
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -8,6 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from ostinato.cli import parameters
+
 Code = Callable[..., Coroutine[Any, Any, int | None]]
 
 Url = Annotated[
@@ -37,17 +39,21 @@ def command(group: typer.Typer, name: str, *, fast_loop: bool = False) -> Callab
 
     def register(code: Code) -> Code:
         def invoke(ctx: typer.Context, url: str | None, tenant: str | None, as_json: bool, **given: Any) -> int:
+            import asyncio
+
             from ostinato.cli import failures, session
 
             before = ctx.obj if isinstance(ctx.obj, Settings) else Settings()
             settings = Settings(url, tenant, as_json).or_else(before)
             try:
                 return session.run(code(settings, **given), fast_loop=fast_loop) or failures.OK
+            except asyncio.CancelledError:
+                return failures.TERMINATED
             except BrokenPipeError:
                 return failures.hang_up()
 
         _describe(invoke, code)
-        group.command(name, help=inspect.getdoc(code))(invoke)
+        group.command(name, cls=parameters.Command, help=inspect.getdoc(code))(invoke)
         return code
 
     return register
@@ -63,6 +69,6 @@ def _describe(invoke: Callable[..., int], code: Code) -> None:
         inspect.Parameter("tenant", keyword, default=None, annotation=Tenant),
         inspect.Parameter("as_json", keyword, default=False, annotation=Json),
     ]
-    parameters = [parameter.replace(kind=keyword) for parameter in own] + shared
-    invoke.__dict__["__signature__"] = inspect.Signature(parameters)
-    invoke.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    together = [parameter.replace(kind=keyword) for parameter in own] + shared
+    invoke.__dict__["__signature__"] = inspect.Signature(together)
+    invoke.__annotations__ = {parameter.name: parameter.annotation for parameter in together}

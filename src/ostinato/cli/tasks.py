@@ -8,6 +8,7 @@ import typer
 
 from ostinato.cli import output
 from ostinato.cli.jobs import JobId, Reason
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from ostinato import views
 
-group = typer.Typer(help="Show, explain, retry, skip and cancel single tasks.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="Show, explain, retry, skip and cancel single tasks.", no_args_is_help=True)
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task.", show_default=False)]
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ostinato.cli import output
+from ostinato.cli.parameters import Group
 from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
     from ostinato import views
 
 
-budgets = typer.Typer(help="Say what a tenant, or a job, may spend.", no_args_is_help=True)
+budgets = typer.Typer(cls=Group, help="Say what a tenant, or a job, may spend.", no_args_is_help=True)
 
 
 def register(root: typer.Typer) -> None:

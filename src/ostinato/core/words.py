@@ -6,6 +6,7 @@ no query can be anything but a list of words, whatever somebody typed.
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -19,8 +20,6 @@ SNIPPET = 240
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 """Scripts that put no spaces between words: Thai, Lao, kana, Han. They are cut into pairs of characters."""
-_WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
-_PAIRED = re.compile(rf"[{_UNSPACED}]")
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
 _COMMON = frozenset(
     {
@@ -36,9 +35,10 @@ _COMMON = frozenset(
 def of_text(text: str) -> list[str]:
     """Its words in order, without case and accents."""
     found: list[str] = []
-    for match in _WORD.finditer(_folded(text)):
+    words, paired = _patterns()
+    for match in words.finditer(_folded(text)):
         word = match.group()
-        if _PAIRED.match(word):
+        if paired.match(word):
             found += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
         else:
             found.append(word[:LONGEST])
@@ -68,6 +68,12 @@ def snippet(text: str, asked: Sequence[str], longest: int = SNIPPET) -> str:
             start = min(found.start() - longest // 3, len(text) - longest)
     part = text[start : start + longest].strip()
     return f"{'…' if start else ''}{part}{'…' if start + longest < len(text) else ''}"
+
+
+@functools.cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What a word is, and one that is cut into pairs. Compiling them takes milliseconds, and few processes need it."""
+    return re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+"), re.compile(rf"[{_UNSPACED}]")
 
 
 def _folded(text: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import array
 import functools
-import importlib
+import importlib.util
 import math
 import operator
+import os
 from typing import Any
 
 from ostinato.core import codec
@@ -40,11 +41,10 @@ def _extension() -> str | None:
     """Where sqlite-vec is, if it is installed and can be loaded here."""
     import apsw
 
-    try:
-        sqlite_vec: Any = importlib.import_module("sqlite_vec")  # an extra, without types
-    except ImportError:
+    found = importlib.util.find_spec("sqlite_vec")  # not imported: it would load sqlite3, and numpy where there is one
+    if found is None or found.origin is None:
         return None
-    path = str(sqlite_vec.loadable_path())
+    path = os.path.join(os.path.dirname(found.origin), "vec0")
     trial: Connection = apsw.Connection(":memory:")
     try:
         trial.enable_load_extension(True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from ostinato import EngineOptions, Job, Ostinato, Retry, TerminalError, errors
 
 PATIENCE = 10.0
 """Seconds after which a test gives up on something that should happen at once."""
+CRASH_EVERY = 1 if "OSTINATO_CRASH_ALL" in os.environ else 3
+"""Which crashes of long scenarios are tried on PostgreSQL, where a new database takes a while; on SQLite it is all."""
 
 
 def make(url: str, *, tenant: str = "default", **options: Any) -> Ostinato:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ostinato import EngineOptions, Ostinato, Retry, errors, testing
+from tests.engine.support import CRASH_EVERY
 
 Scenario = Callable[[testing.Kit], Coroutine[Any, Any, None]]
 
@@ -174,4 +175,5 @@ async def test_crash_everywhere_on_sqlite(scenario: Scenario) -> None:
 @pytest.mark.parametrize("scenario", ON_POSTGRES, ids=named)
 @pytest.mark.timeout(300)
 async def test_crash_everywhere_on_postgres(new_postgres_url: Callable[[], str], scenario: Scenario) -> None:
-    assert await testing.crash_everywhere(build, scenario, fresh_url=new_postgres_url) >= 10
+    crashes = await testing.crash_everywhere(build, scenario, fresh_url=new_postgres_url, every=CRASH_EVERY)
+    assert crashes >= 10 // CRASH_EVERY

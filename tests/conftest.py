@@ -35,6 +35,16 @@ if (folder := memory.folder()) is not None:
     os.environ["TMPDIR"] = tempfile.tempdir = folder
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """First those that are given more time than others: at the end, one process would wait for the other's long one."""
+    items.sort(key=_patience, reverse=True)
+
+
+def _patience(item: pytest.Item) -> float:
+    mark = item.get_closest_marker("timeout")
+    return float(mark.args[0]) if mark is not None else 0.0
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"

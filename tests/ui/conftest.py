@@ -6,13 +6,15 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from devtools import browser as chromium
 from devtools import postgres as pg
 from ostinato.api import access
 from ostinato.api.live import streams
 from tests.ui import support
+
+VIEWPORT: ViewportSize = {"width": 1360, "height": 850}
 
 expect.set_options(timeout=30_000)  # machines on which tests run are busy
 
@@ -74,7 +76,7 @@ def _opened(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """One for all tests: what it has loaded once it need not load again."""
-    made = browser.new_context(viewport={"width": 1360, "height": 850}, reduced_motion="reduce")
+    made = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
     made.grant_permissions(["clipboard-read", "clipboard-write"])
     yield made
     made.close()
@@ -83,6 +85,19 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
     """A tab in which nothing may go wrong: no error in a script, nothing that the server's policy refuses."""
+    with _tab(context) as opened:
+        yield opened
+
+
+@pytest.fixture
+def clocked_page(browser: Browser) -> Iterator[Page]:
+    """One whose clock may be set: that is the clock of its context, and of every tab which is opened in it later."""
+    with browser.new_context(viewport=VIEWPORT, reduced_motion="reduce") as alone, _tab(alone) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def _tab(context: BrowserContext) -> Iterator[Page]:
     opened = context.new_page()
     opened.set_default_timeout(30_000)
     complaints: list[str] = []

@@ -77,7 +77,8 @@ def test_times_in_the_data_of_events_are_told_as_times(site: Site, page: Page) -
     assert page.evaluate("navigator.clipboard.readText()") == raw.inner_text()
 
 
-def test_what_ran_at_a_moment_had_run_until_then(site: Site, page: Page) -> None:
+def test_what_ran_at_a_moment_had_run_until_then(site: Site, clocked_page: Page) -> None:
+    page = clocked_page
     job_id = site.submit(task("a"), task("b", "echo", "a"))
     site.ended(job_id)
     page.clock.install(time=datetime.datetime.now() + datetime.timedelta(hours=3))
@@ -268,8 +269,9 @@ def test_people_approve_and_reject(site: Site, page: Page) -> None:
     assert site.ended(jobs["Nothing new"]) == "failed"
 
 
-def test_the_dashboard_says_what_is_stuck_and_why(site: Site, page: Page) -> None:
+def test_the_dashboard_says_what_is_stuck_and_why(site: Site, clocked_page: Page) -> None:
     """An hour from now: a job that waits, though one of its tasks, which nobody needs, has failed."""
+    page = clocked_page
     site.cured = False
     stuck = site.submit(
         task("decorate", "fragile", input={"order": "A30"}, optional=True),

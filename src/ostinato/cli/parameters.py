@@ -29,7 +29,7 @@ def _spared(parameters: list[Any]) -> list[Any]:
 
 def _process(parameter: Any, ctx: Any, value: Any) -> Any:
     """What typer would answer, without asking it where that is plain."""
-    kind = parameter.type_descriptor.annotation
+    kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)  # typer's own: it may go
     many = parameter.multiple or parameter.nargs != 1
     if value is None and not parameter.required:
         found = () if many else None

@@ -162,6 +162,16 @@ class Ledger(sheet.Sheet):
         if task.options is not None and old != state:
             self._say_status(job, task, state)
 
+    def begin(self, job: rows.Job, task: rows.Task, data: bytes) -> None:
+        """The same for the most common move, from pending to processing, with which no counter of the job changes."""
+        task.state = states.PROCESSING
+        self.changed_tasks[(task.job_id, task.task_id)] = task
+        if self.items and task.job_id in self.items:
+            self._move_item(self.items[task.job_id], task, events.TASK_PROCESSING)
+        self.emit(job, events.TASK_PROCESSING, task, data)
+        if task.options is not None:
+            self._say_status(job, task, states.PROCESSING)
+
     def _move_item(self, item: items.Item, task: rows.Task, kind: str) -> None:
         """A step of an item of a pipeline has moved: it follows at the end, and what became of attempts is counted."""
         item.stand(task.task_id, task.state, task.attempt)

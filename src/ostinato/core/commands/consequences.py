@@ -91,8 +91,8 @@ def outcome_of(task: rows.Task, policy: str = "block") -> str:
 
 
 def task_options(spec: graph.TaskSpec) -> bytes | None:
-    special = spec.delay is not None or graph.run_by_nobody(spec) or spec.statuses is not None
-    if spec.retry is None and spec.timeout is None and not special:
+    plain = spec.retry is None and spec.timeout is None and spec.delay is None and spec.statuses is None
+    if plain and not spec.external and spec.approval is None:
         return None
     return event_data(
         retry=spec.retry,

@@ -98,7 +98,7 @@ class Claim(msgspec.Struct, gc=False):
         task.token = token
         task.started_at = now
         task.timeout_at = None if timeout is None else now + int(timeout * 1e6)
-        book.move(task, states.PROCESSING, events.TASK_PROCESSING, data)
+        book.begin(job, task, data)
         return rows.Lease(
             task.job_id,
             task.task_id,

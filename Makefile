@@ -29,7 +29,7 @@ run: pages ## serve the examples on this machine, with a few jobs to look at, un
 	$(BIN)/ostinato dev examples/demo.py --submit examples/demo.json
 
 test: check browser ## everything: lint, types, layers and all tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
 check: ui ## lint, types and layers, of the web UI too, and the tests of its models
 	$(BIN)/ruff check

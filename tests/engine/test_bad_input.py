@@ -31,6 +31,12 @@ BAD = {
     "empty id": (job(task("")), errors.InvalidId, "taskId"),
     "odd id": (job(task("a b")), errors.InvalidId, "use 1 to 128 letters"),
     "id with a lone surrogate": (job(task("\ud800")), errors.InvalidId, "taskId"),
+    "very long id and an odd name": (
+        job(task("x" * 1_000_000, "odd\nname")),
+        errors.InvalidId,
+        "... is not a valid id",
+    ),
+    "odd name": (job(task("a", "odd\nname")), errors.InvalidId, "name of task 'a'"),
     "odd job id": (job(task("a"), jobId="a/b"), errors.InvalidId, "jobId"),
     "empty key": (job(task("a"), idempotencyKey=""), errors.InvalidId, "idempotencyKey"),
     "non-JSON input": (job(task("a", input={"x": object()})), errors.InvalidPayload, "input of task 'a'"),
@@ -64,6 +70,7 @@ async def test_a_bad_job_is_refused_and_changes_nothing(url: str, name: str) -> 
             await app.submit(document)
         assert isinstance(caught.value, errors.OstinatoError)
         assert said in str(caught.value)
+        assert len(str(caught.value)) < 1_000
         for table in ("job", "task", "event_page", "blob", "timer"):
             assert await support.count(url, table) == 0
         assert await support.run(app, task("ok")) == {"ok": {}}, "and the engine goes on"

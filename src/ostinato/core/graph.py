@@ -154,11 +154,11 @@ def check_tasks(tasks: Sequence[TaskSpec], known: frozenset[str] | None = frozen
     ids: set[str] = set()
     names: set[str] = set()
     for task in tasks:
+        _check_task(task)
         if task.name not in names:
             check_name(task.name, f"name of task {task.task_id!r}")
             check_not_reserved(task.name)
             names.add(task.name)
-        _check_task(task)
         if task.task_id in ids:
             raise errors.DuplicateTask(
                 f"two tasks have the id {task.task_id!r}: give each task its own taskId", taskId=task.task_id

@@ -117,7 +117,7 @@ async def crash_everywhere(
     `build` makes the application for a URL. After a crash it is built anew on the same database, and the scenario runs
     again from its start, as a restarted program would: so it submits with an idempotency key, signals with a signal id,
     and asserts what should be true in the end. Each time the audit must find nothing. Where a fresh database takes
-    long, `every=3` tries each third crash only.
+    long, `every=3` tries each third crash only, before and after commits in turn.
     """
     if every < 1:
         raise errors.InvalidInput("every must be at least 1", field="every")
@@ -125,7 +125,10 @@ async def crash_everywhere(
         url = fresh_url or await _fresh_files(Path(folder))
         total = 2 * (await _run(build, scenario, url(), _CrashPlan(None))).commits
         crashes = 0
-        for point in itertools.count(step=every):
+        for nth in itertools.count():
+            point = nth * every
+            if every % 2 == 0:  # the even places are before commits
+                point += nth % 2
             plan = await _run(build, scenario, url(), _CrashPlan(point))
             # What shares a commit depends on timing, so a run may have a commit more or less than the first one had.
             if not plan.fired and point >= total:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -88,6 +89,19 @@ async def test_one_crash_in_some_is_one_crash_in_some() -> None:
     assert await testing.crash_everywhere(build, everything, every=25) in (2, 3)
     with pytest.raises(errors.InvalidInput):
         await testing.crash_everywhere(build, everything, every=0)
+
+
+@pytest.mark.parametrize("every", [2, 3, 4])
+async def test_some_crashes_are_before_a_commit_and_some_after(every: int) -> None:
+    async def short(kit: testing.Kit) -> None:
+        await kit.app.submit({"idempotencyKey": "k", "tasks": [{"taskId": "a", "name": "flaky", "input": {"n": 1}}]})
+        await kit.run_until_idle()
+        await kit.advance(6)
+
+    places: list[int] = []
+    await testing.crash_everywhere(build, short, every=every, progress=lambda done, total: places.append(done))
+    assert {place % 2 for place in places[:2]} == {0, 1}
+    assert all(later - earlier <= every + 1 for earlier, later in itertools.pairwise(places))
 
 
 async def test_crashes_are_not_logged_as_errors(caplog: pytest.LogCaptureFixture) -> None:

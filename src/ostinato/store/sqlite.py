@@ -216,20 +216,23 @@ class SqliteDatabase:
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # a trigger may have taken it back already
+                connection.execute("ROLLBACK")
             raise
 
     def _transact(self, connection: Connection, script: Callable[[], database.Script[T]], *, begun: bool = False) -> T:
         with _typed_errors:
             if not begun:
                 connection.execute("BEGIN IMMEDIATE")
+            before = connection.total_changes()
             try:
                 result = self._drive(connection, script())
                 if self.before_commit is not None:
                     self.before_commit()
                 began = time.perf_counter()
                 connection.execute("COMMIT")
-                self._note_commit(time.perf_counter() - began)
+                if connection.total_changes() != before:  # one that has nothing to sync says nothing of the disk
+                    self._note_commit(time.perf_counter() - began)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")

@@ -78,6 +78,33 @@ async def test_an_optional_failure_does_not_fail_the_job(url: str) -> None:
         assert (await made.info()).task_statuses == {"completed": 1, "failed": 1}
 
 
+async def test_nobody_misses_an_optional_task_that_was_skipped_since_another_failed(url: str) -> None:
+    async with support.opened(url) as app:
+        tasks = [
+            task("a", "break", optional=True),
+            task("b", after="a", optional=True, onDependencyFailure="skip"),
+            task("c", after="b", optional=True, onDependencyFailure="skip"),
+            task("d", "join", after="b"),
+            task("e", "join", after="c d"),
+        ]
+        made = await app.submit(job(*tasks))
+        assert await made.result(support.PATIENCE) == {"d": {"b": None}, "e": {"c": None, "d": {"b": None}}}
+        assert (await made.info()).task_statuses == {"completed": 2, "failed": 1, "skipped": 2}
+
+
+async def test_tasks_that_are_added_do_not_miss_it_either(url: str) -> None:
+    app = support.make(url)
+    gate = support.Gate(app)
+    async with app:
+        skipped = task("b", after="a", optional=True, onDependencyFailure="skip")
+        made = await app.submit(job(task("a", "break", optional=True), skipped, task("open", "gate")))
+        await support.reaches(made, "b", "skipped")
+        await made.add_tasks([task("c", "join", after="b"), task("d", after="b", onDependencyFailure="skip")])
+        gate.opened.set()
+        assert (await made.result(support.PATIENCE))["c"] == {"b": None}
+        assert (await support.standing(made))["d"] == "skipped"
+
+
 async def test_x10_block_is_what_happens_unless_told_otherwise(url: str) -> None:
     async with support.opened(url) as app:
         made = await app.submit(job(task("a", "break"), task("b", after="a"), task("c", after="b")))

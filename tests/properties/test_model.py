@@ -58,9 +58,9 @@ def expected(graph: Graph) -> tuple[str, dict[str, str]]:
         policy = task["onDependencyFailure"]
         blocked = any(states[up] == "blocked" for up in task["dependsOn"])
         failed = any(states[up] != "blocked" and not good[up] for up in task["dependsOn"])
-        unwanted = failed or any(states[up] == "failed" for up in task["dependsOn"])
+        unwanted = failed or any(states[up] in ("failed", "skipped") for up in task["dependsOn"])
         if unwanted and policy == "skip":
-            states[task_id], good[task_id] = "skipped", False
+            states[task_id], good[task_id] = "skipped", task["optional"]
         elif blocked or (failed and policy == "block"):
             states[task_id], good[task_id] = "blocked", False
         elif task["input"]["fails"]:

@@ -378,8 +378,8 @@ class Ledger(sheet.Sheet):
                     self.make_ready(dependant)
 
     def fail_dependants(self, task: rows.Task) -> None:
-        """Tell the dependants of a task that will never complete; each follows its own policy. The failure of an
-        optional one only skips those that say so."""
+        """Tell the dependants of a task that will never complete; each follows its own policy. An optional one only
+        skips those that say so."""
         stack = [task]
         while stack:
             failed = stack.pop()
@@ -387,7 +387,7 @@ class Ledger(sheet.Sheet):
                 dependant = self.tasks[(failed.job_id, dependant_id)]
                 if dependant.state != states.BLOCKED:
                     continue
-                tolerated = failed.optional and failed.state == states.FAILED and dependant.policy == "block"
+                tolerated = failed.optional and failed.state != states.CANCELLED and dependant.policy == "block"
                 if dependant.policy == "run" or tolerated:
                     dependant.open_dependencies -= 1
                     if dependant.open_dependencies == 0:

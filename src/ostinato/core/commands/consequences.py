@@ -80,11 +80,13 @@ def stand_on(book: ledger.Ledger, task: rows.Task, dependencies: Sequence[rows.T
 def outcome_of(task: rows.Task, policy: str = "block") -> str:
     """How a task looks to one that depends on it, with that policy: `ok`, `failed` or still `open`.
 
-    That an optional task failed is nobody's concern, but for those who said that they are to be skipped then."""
-    if task.state == states.COMPLETED or (task.state == states.FAILED and task.optional and policy != "skip"):
+    That an optional task failed, or was skipped since another did, is nobody's concern, but for those who said that
+    they are to be skipped then."""
+    tolerated = task.optional and policy != "skip"
+    if task.state == states.COMPLETED or (task.state == states.FAILED and tolerated):
         return "ok"
     if task.state == states.SKIPPED:
-        return "failed" if task.skipped_by_dependency else "ok"
+        return "failed" if task.skipped_by_dependency and not tolerated else "ok"
     if task.state in (states.FAILED, states.CANCELLED):
         return "failed"
     return "open"

@@ -14,7 +14,7 @@ FROM (
 ) e
 JOIN task t ON t.tenant = e.tenant AND t.job_id = e.job_id AND t.task_id = e.up
 WHERE t.state <> 'completed'
-    AND NOT (t.state = 'failed' AND CAST(t.optional AS INTEGER) = 1)
+    AND NOT (t.state IN ('failed', 'skipped') AND CAST(t.optional AS INTEGER) = 1)
     AND NOT (t.state = 'skipped' AND CAST(t.skipped_by_dependency AS INTEGER) = 0)
     AND NOT (CAST(:policy AS TEXT) = 'run' AND t.state IN ('failed', 'cancelled', 'skipped'))
 ORDER BY CASE WHEN t.state IN ('failed', 'cancelled', 'skipped') THEN 0 ELSE 1 END, t.position

@@ -214,9 +214,24 @@ class Ostinato:
         return await self._enter(await self._prepare(job, overrides, actor))
 
     async def submit_many(self, jobs: Sequence[Any], /, *, actor: str | None = None, **overrides: Any) -> list[Job]:
-        """Submit many jobs. Each is checked before any is entered, so that a bad one changes nothing."""
+        """Submit many jobs in one transaction: all of them, or none if one is bad or its key belongs to another."""
         batch = [await self._prepare(job, overrides, actor) for job in arguments.items(jobs, "jobs", "jobs")]
-        return await asyncio.gather(*[self._enter(command) for command in batch])
+        together = sum(len(command.spec.tasks) for command in batch)
+        if together > self.engine.max_tasks:
+            raise errors.InvalidGraph(
+                f"the jobs have {together:,} tasks together and the limit is {self.engine.max_tasks:,}: "
+                "submit them in parts",
+                field="jobs",
+            )
+        if not batch:
+            return []
+        running, looks = self.engine, self.engine.ends.looks
+        for command in batch:
+            running.ends.forget(command.job_id)
+            with tracing.submission(running.tracer, self.tenant, command):
+                pass  # it is entered with all others
+        answers = await running.execute(commands.SubmitMany(batch))
+        return await asyncio.gather(*[self._entered(answer, actor, looks) for answer in answers])
 
     async def _enter(self, command: commands.Submit) -> Job:
         running = self.engine
@@ -224,8 +239,11 @@ class Ostinato:
         running.ends.forget(command.job_id)
         with tracing.submission(running.tracer, self.tenant, command):
             answer = await running.execute(command)
+        return await self._entered(answer, command.actor, looks)
+
+    async def _entered(self, answer: commands.Submitted, actor: str | None, looks: int) -> Job:
         if answer.created:  # only now is it known which job it is; who submitted it is in its first event in any case
-            await self.note(command.actor, "jobs.submit", answer.job_id)
+            await self.note(actor, "jobs.submit", answer.job_id)
         return Job(self, answer.job_id, created=answer.created, submitted_at_look=looks if answer.created else None)
 
     async def _prepare(self, job: Any, overrides: Mapping[str, Any], actor: str | None) -> commands.Submit:

@@ -126,7 +126,7 @@ class Context:
         self.redactor: secrets.Redactor | None = None
         """Hides the secrets of this attempt in what goes out of it; None if it has none."""
         self.cancelled = False
-        """True once the task was cancelled or its lease lost; an async function is also interrupted."""
+        """True once the task was cancelled, its time up or its lease lost; an async function is also interrupted."""
 
     @property
     def lease(self) -> rows.Lease:
@@ -175,7 +175,7 @@ class Context:
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt of this task: give it to outside systems, so that they do things once."""
-        return f"{self._lease.job_id}:{self._lease.task_id}"
+        return self._lease.idempotency_key
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
@@ -313,7 +313,7 @@ class Context:
         await self._services.execute(commands.RecordUsage(self._lease, used, model, function, late=True))
 
     async def heartbeat(self) -> None:
-        """Give others a turn, and leave here if the task was cancelled meanwhile."""
+        """Give others a turn, and leave here if the task was cancelled meanwhile, or its time is up."""
         await asyncio.sleep(0)
         if self.cancelled:
             raise errors.LeaseLost()

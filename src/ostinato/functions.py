@@ -28,7 +28,7 @@ class Function:
         self.timeout = timeout
         self.queue = queue
         self.policy = rows.FunctionPolicy(retry.max_attempts, timeout)
-        self.is_async = inspect.iscoroutinefunction(code)
+        self.is_async = inspect.iscoroutinefunction(code) or inspect.iscoroutinefunction(type(code).__call__)
         self.__doc__ = code.__doc__
         self.__name__ = getattr(code, "__name__", name)
         parameters = _parameters(name, code)

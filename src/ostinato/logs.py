@@ -29,6 +29,12 @@ def unbind(token: contextvars.Token[About | None]) -> None:
     _about.reset(token)
 
 
+def correlation_id() -> str | None:
+    """That of the attempt in which this code runs, if it runs in one."""
+    about = _about.get()
+    return None if about is None else about().get("correlation_id")
+
+
 def configure(form: str | None = None, level: str = "info", stream: TextIO | None = None) -> None:
     """Send all records of this process to stderr, as `json` or for people (`console`, the default on a terminal)."""
     import structlog

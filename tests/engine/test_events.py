@@ -116,6 +116,32 @@ async def test_d15_events_of_the_application_in_order(url: str) -> None:
         assert {item.job_name for item in feed} == {"test"}
 
 
+@pytest.mark.parametrize("plain", [False, True])
+async def test_the_correlation_id_is_in_the_jobs_that_a_function_submits(url: str, plain: bool) -> None:
+    app = support.make(url)
+
+    async def enter() -> list[str]:
+        one = await app.submit(job(task("x"), idempotencyKey="k"))
+        own = await app.submit(job(task("x"), correlationId="own"))
+        return [one.job_id, own.job_id]
+
+    @app.function
+    async def parent() -> list[str]:
+        return await enter()
+
+    @app.function("plain")
+    def plain_parent() -> list[str]:
+        return asyncio.run_coroutine_threadsafe(enter(), loop).result()
+
+    loop = asyncio.get_running_loop()
+    async with app:
+        made = await app.submit(job(task("a", "plain" if plain else "parent"), correlationId="order-7"))
+        jobs = [await app.job(job_id) for job_id in (await made.result(support.PATIENCE))["a"]]
+        assert [(await one.info()).correlation_id for one in jobs] == ["order-7", "own"]
+        again = await app.submit(job(task("x"), idempotencyKey="k"))
+        assert (again.job_id, again.created) == (jobs[0].job_id, False), "whose child it is is no part of the request"
+
+
 async def test_the_correlation_id_is_in_every_event(url: str) -> None:
     async with support.opened(url) as app:
         made = await app.submit(job(task("a"), task("b", "join", "a"), correlationId="order-7"))

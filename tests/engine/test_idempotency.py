@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ostinato import errors
+from ostinato import Context, errors
 from tests.engine import support
 from tests.engine.support import job, task
 
@@ -38,6 +38,39 @@ async def test_the_same_key_with_another_body_is_a_conflict(url: str, other: dic
             await app.submit(other)
         assert caught.value.details["jobId"] == first.job_id
         assert len(await app.jobs()) == 1
+
+
+async def test_of_many_jobs_all_are_entered_or_none(url: str) -> None:
+    async with support.opened(url, max_tasks=10) as app:
+        await app.submit(job(task("a"), idempotencyKey="k"))
+        other = job(task("a"), idempotencyKey="k", priority=1)
+        for batch in (
+            [job(task("a")), other, job(task("a"))],
+            [other | {"idempotencyKey": "new"}, job(task("z"), idempotencyKey="new")],
+        ):
+            with pytest.raises(errors.IdempotencyConflict, match="another body"):
+                await app.submit_many(batch)
+            assert len(await app.jobs()) == 1
+        with pytest.raises(errors.InvalidGraph, match="11 tasks together"):
+            await app.submit_many([job(task("a"))] * 11)
+        again = await app.submit_many([job(task("a"), idempotencyKey="k"), job(task("a"))])
+        assert [made.created for made in again] == [False, True]
+        assert len(await app.jobs()) == 2
+        assert await app.submit_many([]) == []
+
+
+async def test_x7_no_two_tasks_have_the_same_key_whatever_their_ids_are(url: str) -> None:
+    app = support.make(url)
+
+    @app.function
+    async def key(ctx: Context) -> str:
+        return ctx.idempotency_key
+
+    async with app:
+        one = await app.submit(job(task("c", "key"), jobId="a:b"))
+        other = await app.submit(job(task("b:c", "key"), jobId="a"))
+        keys = [*(await one.result(support.PATIENCE)).values(), *(await other.result(support.PATIENCE)).values()]
+        assert keys == ["a%3Ab:c", "a:b:c"]
 
 
 async def test_other_keys_and_no_key_give_other_jobs(url: str) -> None:

@@ -2,13 +2,15 @@
 
 import asyncio
 import datetime
+import functools
 import math
 import threading
+import time
 from typing import Any
 
 import pytest
 
-from ostinato import Retry, RetryAfter, TerminalError
+from ostinato import Retry, RetryAfter, SyncContext, TerminalError, errors
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -186,6 +188,47 @@ async def test_a_plain_function_past_its_timeout_fails_too(url: str) -> None:
         finally:
             done.set()
     assert error.failed["a"]["type"] == "TaskTimeout"
+
+
+async def test_a_plain_function_is_told_that_its_time_is_up(url: str) -> None:
+    app = support.make(url)
+    told = threading.Event()
+
+    @app.function(timeout=0.05)
+    def busy(ctx: SyncContext) -> None:
+        ends = time.monotonic() + support.PATIENCE
+        while not ctx.cancelled and time.monotonic() < ends:
+            time.sleep(0.005)
+        try:
+            ctx.heartbeat()
+        except errors.LeaseLost:
+            told.set()
+
+    async with app:
+        await support.failure(await app.submit(job(task("a", "busy"))))
+        assert await asyncio.to_thread(told.wait, support.PATIENCE)
+
+
+async def test_a_plain_function_that_returns_a_coroutine_is_told_what_is_wrong(url: str) -> None:
+    app = support.make(url)
+
+    async def real() -> str:
+        return "never"
+
+    @app.function("wrapped", retry=Retry(max_attempts=5))
+    @functools.wraps(real)
+    def wrapped() -> object:
+        return real()
+
+    class Callable_:
+        async def __call__(self) -> str:
+            return "called"
+
+    app.function("object")(Callable_())
+    async with app:
+        error = await support.failure(await app.submit(job(task("a", "wrapped"))))
+        assert "with `async def`" in error.failed["a"]["message"]
+        assert await run(app, task("a", "object")) == {"a": "called"}
 
 
 async def test_a_timeout_error_of_the_authors_own_is_not_ours(url: str) -> None:

@@ -276,7 +276,7 @@ def _lease(lease: rows.Lease, data: bytes, digest: str | None) -> wire.Lease:
         attempt_base=lease.attempt_base,
         timeout=lease.timeout,
         options=NULL if lease.options is None else msgspec.Raw(lease.options),
-        idempotency_key=f"{lease.job_id}:{lease.task_id}",
+        idempotency_key=lease.idempotency_key,
         job_name=lease.job_name,
         request_id=lease.request_id,
         correlation_id=lease.correlation_id,

@@ -190,6 +190,11 @@ class Lease(msgspec.Struct, gc=False):
     def key(self) -> TaskKey:
         return (self.job_id, self.task_id)
 
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt, and no other task's: ids may have colons, of which the first one divides."""
+        return f"{self.job_id.replace(':', '%3A')}:{self.task_id}"
+
 
 class FunctionPolicy(msgspec.Struct, frozen=True, gc=False):
     """What a worker says of a function when it claims: the defaults for tasks that do not say themselves."""

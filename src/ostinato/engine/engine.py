@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import uuid_utils
 
-from ostinato import encryption, errors, functions, options, secrets, tracing
+from ostinato import encryption, errors, functions, logs, options, secrets, tracing
 from ostinato.core import codec, commands, graph, ledger, retry, rows
 from ostinato.engine import (
     bell,
@@ -319,7 +319,13 @@ class Engine:
                 f"the job has {len(spec.tasks):,} tasks and the limit is {self.max_tasks:,}", field="tasks"
             )
         await self.check_functions(spec.tasks)
-        return commands.Submit(spec.job_id or str(uuid_utils.uuid7()), spec, self.encode_inputs(spec.tasks), actor)
+        return commands.Submit(
+            spec.job_id or str(uuid_utils.uuid7()),
+            spec,
+            self.encode_inputs(spec.tasks),
+            actor,
+            correlation_id=logs.correlation_id(),
+        )
 
     def encode_inputs(self, specs: Sequence[graph.TaskSpec]) -> list[bytes]:
         """The inputs as JSON."""

@@ -6,6 +6,7 @@ import asyncio
 import collections
 import contextvars
 import functools
+import inspect
 import random
 import time
 import traceback
@@ -338,7 +339,7 @@ class Worker:
                 given = await ctx.prepare(function.reads_outputs)
             arguments = function.bind(ctx, given)
             if lease.timeout is not None:
-                result = await _within(lease.timeout, self._call(function, arguments))
+                result = await _within(lease.timeout, self._call(function, arguments), ctx)
             elif function.is_async:
                 result = await function.code(**arguments)
             else:
@@ -366,7 +367,14 @@ class Worker:
             return await function.code(**arguments)
         if function.takes_context:
             arguments["ctx"] = context.SyncContext(arguments["ctx"], asyncio.get_running_loop())
-        return await threads.run(lambda: function.code(**arguments))
+        result = await threads.run(lambda: function.code(**arguments))
+        if inspect.iscoroutine(result):
+            result.close()
+            raise errors.TerminalError(
+                f"function {function.name!r} is a plain `def` that returned a coroutine, which nobody would run: "
+                "declare it, and what decorates it, with `async def`"
+            )
+        return result
 
     def _failure(self, running: _Running, function: functions.Function, error: BaseException) -> commands.Fail:
         lease = running.lease
@@ -405,13 +413,14 @@ class _Rest(Awaitable[T]):
                 return ended.value
 
 
-async def _within(seconds: float, call: Awaitable[Any]) -> Any:
+async def _within(seconds: float, call: Awaitable[Any], ctx: context.Context) -> Any:
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
             return await call
     except TimeoutError:
         if limit.expired():
+            ctx.cancelled = True  # a function in a thread goes on until it asks
             raise errors.TaskTimeout(f"the attempt took longer than its timeout of {seconds:g} s") from None
         raise
 

@@ -37,7 +37,7 @@ from ostinato.core.commands.piping import (
     StartRun,
     check_different,
 )
-from ostinato.core.commands.producing import AddTasks, Submit, Submitted
+from ostinato.core.commands.producing import AddTasks, Submit, SubmitMany, Submitted
 from ostinato.core.commands.reacting import Observe, react
 from ostinato.core.commands.spending import RecordUsage, SetBudget
 from ostinato.core.commands.telling import PublishStatus
@@ -107,6 +107,7 @@ __all__ = [
     "SkipTask",
     "StartRun",
     "Submit",
+    "SubmitMany",
     "Submitted",
     "Suspend",
     "Withdraw",

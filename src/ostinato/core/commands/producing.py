@@ -29,6 +29,8 @@ class Submit(msgspec.Struct, gc=False):
     actor: str | None = None
     trace_parent: str | None = None
     """No part of what is hashed: the same request of another trace is the same request."""
+    correlation_id: str | None = None
+    """That of the attempt that submits it, for a job that does not say its own."""
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.new_tasks += len(self.spec.tasks)
@@ -39,12 +41,8 @@ class Submit(msgspec.Struct, gc=False):
 
     def apply(self, book: ledger.Ledger) -> Submitted:
         spec = self.spec
-        request_hash = None
-        if spec.idempotency_key is not None or spec.job_id is not None:
-            request_hash = hashlib.sha256(graph.request_hash_source(spec)).digest()
-        earlier = book.jobs.get(self.job_id)
-        if spec.idempotency_key is not None:
-            earlier = book.jobs_by_idempotency_key.get(spec.idempotency_key) or earlier
+        request_hash = self._hash()
+        earlier = self.earlier(book)
         if earlier is not None:
             return self._answer_again(earlier, request_hash)
         job = self._job(book, request_hash)
@@ -58,6 +56,23 @@ class Submit(msgspec.Struct, gc=False):
         if job.deadline_at is not None:
             book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
         return Submitted(job.job_id, True)
+
+    def earlier(self, book: ledger.Ledger) -> rows.Job | None:
+        """The job that has this key or id already."""
+        job = book.jobs.get(self.job_id)
+        if self.spec.idempotency_key is not None:
+            job = book.jobs_by_idempotency_key.get(self.spec.idempotency_key) or job
+        return job
+
+    def refuse_conflict(self, book: ledger.Ledger) -> None:
+        job = self.earlier(book)
+        if job is not None:
+            self._answer_again(job, self._hash())
+
+    def _hash(self) -> bytes | None:
+        if self.spec.idempotency_key is None and self.spec.job_id is None:
+            return None
+        return hashlib.sha256(graph.request_hash_source(self.spec)).digest()
 
     def _answer_again(self, earlier: rows.Job, request_hash: bytes | None) -> Submitted:
         if earlier.request_hash == request_hash:
@@ -80,7 +95,7 @@ class Submit(msgspec.Struct, gc=False):
             states.RUNNING,
             spec.priority,
             spec.request_id,
-            spec.correlation_id or self.job_id,
+            spec.correlation_id or self.correlation_id or self.job_id,
             spec.idempotency_key,
             request_hash,
             codec.encode_own(spec.tags) if spec.tags else codec.EMPTY_OBJECT,
@@ -113,6 +128,21 @@ class Submit(msgspec.Struct, gc=False):
         if self.actor is not None:
             data["actor"] = self.actor
         return codec.encode_own(data)
+
+
+class SubmitMany(msgspec.Struct, gc=False):
+    """Enter many jobs, or none of them."""
+
+    submissions: list[Submit]
+
+    def needs(self, wanted: needs.Needs) -> None:
+        for submission in self.submissions:
+            submission.needs(wanted)
+
+    def apply(self, book: ledger.Ledger) -> list[Submitted]:
+        for submission in self.submissions:  # while nothing has been told: a refusal then costs nobody else anything
+            submission.refuse_conflict(book)
+        return [submission.apply(book) for submission in self.submissions]
 
 
 class AddTasks(msgspec.Struct, gc=False):

@@ -13,12 +13,13 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import approvals, budgets, codec, commands, courses, fold, ledger, rows, states, usage
+from ostinato.core import approvals, budgets, codec, commands, courses, ledger, rows, states, usage
 from ostinato.store import courses as course_cache
-from ostinato.store import database, store, stream, usages
+from ostinato.store import database, snapshots, store
 from ostinato.store.database import fetch
 
-PAGE = 5_000
+_SAID = (snapshots.Unreadable, errors.DecryptionFailed)
+"""Errors that say by themselves what cannot be read."""
 
 
 class Problem(msgspec.Struct, frozen=True, rename="camel"):
@@ -34,20 +35,6 @@ class Report(msgspec.Struct, rename="camel"):
     tasks: int = 0
     events: int = 0
     problems: list[Problem] = msgspec.field(default_factory=lambda: list[Problem]())
-
-
-class _Snapshot(msgspec.Struct):
-    job: rows.Job
-    tasks: dict[str, rows.Task]
-    edges: dict[str, list[str]]
-    folded: fold.FoldedJob
-    ready: set[tuple[str, int]]
-    timers: dict[str, rows.Timer]
-    letters: set[str]
-    steps: set[tuple[str, str]]
-    approvals: dict[tuple[str, str], rows.Approval]
-    leased: dict[str, set[str]]
-    usage: dict[usages.AttemptKey, usage.Usage]
 
 
 async def audit(target: store.Store, tenant: str | None = None) -> Report:
@@ -78,18 +65,30 @@ def _item_problems(tenant: str) -> database.Script[list[Problem]]:
     for (pipeline, version), moves in known.items():
         about = {"tenant": tenant, "kind": course_cache.KIND, "name": pipeline, "version": version}
         saved = yield fetch("read_definition_version", **about)
-        legal = courses.decode(saved[0][2], version).moves if saved else frozenset[tuple[int, int]]()
-        for before, after in sorted(moves ^ legal):
-            message = f"version {version} of pipeline {pipeline!r} and the database disagree on {before} to {after}"
+        for message in _move_problems(pipeline, version, moves, saved):
             found.append(Problem("I10", tenant, "", None, message))
     return found
 
 
+def _move_problems(
+    pipeline: str, version: int, moves: set[tuple[int, int]], saved: list[database.Row]
+) -> Iterator[str]:
+    what = f"version {version} of pipeline {pipeline!r}"
+    try:
+        legal = courses.decode(saved[0][2], version).moves if saved else frozenset[tuple[int, int]]()
+    except snapshots.UNREADABLE as error:
+        yield snapshots.cannot(what, error)
+        return
+    for before, after in sorted(moves ^ legal):
+        yield f"{what} and the database disagree on {before} to {after}"
+
+
 async def _audit_job(target: store.Store, tenant: str, job_id: str, report: Report) -> None:
     try:
-        snapshot = await target.db.read(lambda: _read(tenant, job_id))
-    except errors.DecryptionFailed as error:
-        report.problems.append(Problem("I4", tenant, job_id, None, str(error)))
+        snapshot = await target.db.read(lambda: snapshots.read(tenant, job_id))
+    except snapshots.UNREADABLE as error:
+        message = str(error) if isinstance(error, _SAID) else snapshots.cannot("it", error)
+        report.problems.append(Problem("I4", tenant, job_id, None, message))
         return
     if snapshot is None:
         return  # pruned meanwhile
@@ -100,52 +99,40 @@ async def _audit_job(target: store.Store, tenant: str, job_id: str, report: Repo
         report.problems.append(Problem(invariant, tenant, job_id, task_id, message))
 
 
-def _read(tenant: str, job_id: str) -> database.Script[_Snapshot | None]:
-    found = yield fetch("read_job", tenant=tenant, job_id=job_id)
-    if not found:
-        return None
-    job = rows.Job(*found[0])
-    tasks: dict[str, rows.Task] = {}
-    after = -1
-    while page := (yield fetch("list_tasks", tenant=tenant, job_id=job_id, state=None, after=after, most=PAGE)):
-        for row in page:
-            task = rows.Task(*row)
-            tasks[task.task_id] = task
-            after = task.position
-    edges: dict[str, list[str]] = {}
-    for up, down in (yield fetch("read_edges", tenant=tenant, job_id=job_id)):
-        edges.setdefault(down, []).append(up)
-    told = yield from stream.stream(tenant, job_id)
-    ready = {(row[0], row[1]) for row in (yield fetch("audit_ready", tenant=tenant, job_id=job_id))}
-    timers = {row[1]: rows.Timer(*row) for row in (yield fetch("audit_timers", tenant=tenant, job_id=job_id))}
-    letters = {row[0] for row in (yield fetch("audit_dead_letters", tenant=tenant, job_id=job_id))}
-    steps = {(row[0], row[1]) for row in (yield fetch("audit_steps", tenant=tenant, job_id=job_id))}
-    asked = [rows.Approval(*row) for row in (yield fetch("audit_approvals", tenant=tenant, job_id=job_id))]
-    by_place = {(row.task_id, row.key): row for row in asked}
-    leased: dict[str, set[str]] = {}
-    if any(task.state == states.PROCESSING for task in tasks.values()):
-        for token, held in (yield fetch("audit_leases", tenant=tenant)):
-            leased[token] = {task_id for holder, task_id in codec.decode(held) if holder == job_id}
-    used = yield from usages.of_attempts(tenant, job_id)
-    return _Snapshot(job, tasks, edges, fold.fold(told), ready, timers, letters, steps, by_place, leased, used)
-
-
 Found = tuple[str, str | None, str]
 
 
-def _problems(snapshot: _Snapshot) -> Iterator[Found]:
+def _problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
     for broken in snapshot.folded.broken:
         yield broken.invariant, broken.task_id, broken.message
-    yield from _job_problems(snapshot)
+    if snapshot.lost:
+        yield "I4", snapshot.lost[0].task_id if len(snapshot.lost) == 1 else None, snapshots.missing(snapshot.lost)
+    yield from _readable(_job_problems(snapshot), None, "its row")
     for task in snapshot.tasks.values():
-        yield from _task_problems(snapshot, task)
-        yield from _place_problems(snapshot, task)
+        yield from _readable(_of_task(snapshot, task), task.task_id, "its row")
+    yield from _readable(_of_others(snapshot), None, "what is kept beside its tasks")
+    yield from _readable(_approval_problems(snapshot), None, "what people were asked")
+
+
+def _readable(found: Iterator[Found], task_id: str | None, what: str) -> Iterator[Found]:
+    """What is found until something cannot be read, which is a problem too."""
+    try:
+        yield from found
+    except snapshots.UNREADABLE as error:
+        yield "I4", task_id, snapshots.cannot(what, error)
+
+
+def _of_task(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[Found]:
+    yield from _task_problems(snapshot, task)
+    yield from _place_problems(snapshot, task)
+
+
+def _of_others(snapshot: snapshots.Snapshot) -> Iterator[Found]:
     yield from _stray_rows(snapshot)
     yield from _usage_problems(snapshot)
-    yield from _approval_problems(snapshot)
 
 
-def _job_problems(snapshot: _Snapshot) -> Iterator[Found]:
+def _job_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
     job, folded = snapshot.job, snapshot.folded
     if job.last_seq != folded.last_seq:
         yield "I7", None, f"the row says {job.last_seq} events and there are {folded.last_seq}"
@@ -188,7 +175,7 @@ def _count(tasks: dict[str, rows.Task]) -> dict[str, int]:
     return counts
 
 
-def _task_problems(snapshot: _Snapshot, task: rows.Task) -> Iterator[Found]:
+def _task_problems(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[Found]:
     told = snapshot.folded.tasks.get(task.task_id)
     if told is None:
         return
@@ -227,7 +214,7 @@ def _shown(output: bytes | None) -> Any:
     return codec.decode(output)
 
 
-def _place_problems(snapshot: _Snapshot, task: rows.Task) -> Iterator[Found]:
+def _place_problems(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[Found]:
     """A pending task is queued, a processing one leased, a waiting one has its timer; otherwise nobody comes for it."""
     queued = (task.task_id, task.ready_at) in snapshot.ready
     if queued != (task.state == states.PENDING):
@@ -245,7 +232,7 @@ def _place_problems(snapshot: _Snapshot, task: rows.Task) -> Iterator[Found]:
         yield "I8", task.task_id, f"it is {task.state} and its dead letter does not say so"
 
 
-def _usage_problems(snapshot: _Snapshot) -> Iterator[Found]:
+def _usage_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
     job, folded = snapshot.job, snapshot.folded
     if job.spent != folded.spent:
         yield "I8", None, f"the row says {usage.shown(job.spent)} spent and the events say {usage.shown(folded.spent)}"
@@ -261,7 +248,7 @@ def _usage_problems(snapshot: _Snapshot) -> Iterator[Found]:
             yield "I8", task_id, f"the rows and the events disagree about what attempt {attempt} used up"
 
 
-def _approval_problems(snapshot: _Snapshot) -> Iterator[Found]:
+def _approval_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
     """What people are asked is what the events say, and whoever waits for them has its timer."""
     told = snapshot.folded.approvals
     for task_id, key in sorted(told.keys() ^ snapshot.approvals.keys()):
@@ -279,7 +266,7 @@ def _approval_problems(snapshot: _Snapshot) -> Iterator[Found]:
             yield "I2", row.task_id, f"its approval is {row.state}, and its timer does not say so"
 
 
-def _stray_rows(snapshot: _Snapshot) -> Iterator[Found]:
+def _stray_rows(snapshot: snapshots.Snapshot) -> Iterator[Found]:
     for task_id in sorted((snapshot.timers.keys() | snapshot.letters) - snapshot.tasks.keys() - {""}):
         yield "I8", task_id, "something is timed or listed for a task that does not exist"
     for task_id, ready_at in sorted(snapshot.ready):

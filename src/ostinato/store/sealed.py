@@ -58,6 +58,8 @@ READS = {
     "load_inputs": Carrier(0, (1,), ((2, "input"),), leniently=True),
     "read_approvals": _APPROVAL,
     "audit_approvals": _APPROVAL,
+    "audit_steps": Carrier("job_id", (0, 1), ((2, "step"),)),
+    "audit_signals": Carrier("job_id", (0, 1), ((2, "signal"),)),
     "list_tasks": _TASK,
     "read_task": _TASK,
     "read_all_dependency_outputs": Carrier("job_id", (0,), ((2, "output"), (3, "error"))),

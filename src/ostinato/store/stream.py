@@ -91,7 +91,10 @@ def stream(
     after: int = 0,
     most: int | None = None,
     types: Collection[str] | None = None,
+    *,
+    whole: bool = True,
 ) -> database.Script[list[events.Event]]:
+    """Events of a job; with `whole`, those whose data is in a blob have it."""
     mention = None if task_id is None else pages.mention(task_id)
     result: list[events.Event] = []
     last = after
@@ -102,7 +105,7 @@ def stream(
                 if event.seq <= after or (task_id is not None and event.task_id != task_id):
                     continue
                 if types is None or event.type in types:
-                    result.append((yield from _whole(tenant, event)))
+                    result.append((yield from complete(tenant, event)) if whole else event)
                     if len(result) == most:
                         return result
         if len(found) < PAGES_AT_ONCE:
@@ -130,7 +133,7 @@ def _feed(tenant: str, place: Place, most: int, job_id: str | None) -> database.
             for event in pages.read(owner, first, at, body):
                 here = (major, minor, event.seq)
                 if here > seen:
-                    event = yield from _whole(tenant, event)
+                    event = yield from complete(tenant, event)
                     result.append(FeedEvent(write_cursor(here), event, name, correlation_id))
                     seen = here
                     size += len(event.data)
@@ -140,7 +143,8 @@ def _feed(tenant: str, place: Place, most: int, job_id: str | None) -> database.
             return result, False
 
 
-def _whole(tenant: str, event: events.Event) -> database.Script[events.Event]:
+def complete(tenant: str, event: events.Event) -> database.Script[events.Event]:
+    """The event with its data, wherever that is."""
     digest = pages.referred_blob(event.data)
     if digest is not None:
         data = yield from reads.resolve(tenant, event.job_id, ledger.BLOB_MARK + digest)

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
-from tests.acceptance.cli.support import Shell
+from tests.acceptance.cli.support import FINE, Shell
+from tests.engine.support import sql
 
 
 def test_audit_finds_nothing(shell: Shell) -> None:
     assert shell.run("audit").endswith(" events checked: 0 problems\n")
     assert shell.json("audit")["problems"] == []
+
+
+def test_audit_goes_on_after_a_job_of_which_something_is_missing(shell: Shell) -> None:
+    where = ["--tenant", "damaged", "--url", shell.url]
+    large = {"taskId": "A", "name": "scrape", "input": {"store": "x" * 40_000}}
+    shell.write("large.json", {"jobId": "large-1", "tasks": [large]})
+    shell.write("other.json", FINE | {"jobId": "other-1"})
+    for name in ("large.json", "other.json"):
+        shell.run("run", name, "--app", "shop:app", *where)
+    asyncio.run(sql(shell.url, "DELETE FROM blob WHERE tenant = 'damaged'"))
+    answer = shell.json("audit", *where, code=1)
+    asyncio.run(sql(shell.url, "DELETE FROM job WHERE tenant = 'damaged'"))  # of which other tests know nothing
+    ((invariant, job_id),) = [(problem["invariant"], problem["jobId"]) for problem in answer["problems"]]
+    assert (invariant, job_id, answer["jobs"]) == ("I4", "large-1", 1)
 
 
 def test_the_audit_log_knows_what_was_done_here(shell: Shell) -> None:

@@ -20,8 +20,18 @@ SELECT
 FROM approval WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: audit_steps
--- Which steps of a job are recorded.
-SELECT task_id, key FROM step WHERE tenant = :tenant AND job_id = :job_id;
+-- Which steps of a job are recorded, with results that may be references to blobs.
+SELECT task_id, key, CASE WHEN length(output) <= :most THEN output END FROM step
+WHERE tenant = :tenant AND job_id = :job_id;
+
+-- name: audit_signals
+-- Which signals a job has got, with payloads that may be references to blobs.
+SELECT name, signal_id, CASE WHEN length(payload) <= :most THEN payload END FROM signal
+WHERE tenant = :tenant AND job_id = :job_id;
+
+-- name: audit_blobs
+-- Which large payloads of a job are there.
+SELECT digest FROM blob WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: audit_leases
 -- What the workers of a tenant hold.

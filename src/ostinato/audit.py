@@ -107,7 +107,7 @@ def _problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
         yield broken.invariant, broken.task_id, broken.message
     if snapshot.lost:
         yield "I4", snapshot.lost[0].task_id if len(snapshot.lost) == 1 else None, snapshots.missing(snapshot.lost)
-    yield from _readable(_job_problems(snapshot), None, "its row")
+    yield from _readable(_of_job(snapshot), None, "its row")
     for task in snapshot.tasks.values():
         yield from _readable(_of_task(snapshot, task), task.task_id, "its row")
     yield from _readable(_of_others(snapshot), None, "what is kept beside its tasks")
@@ -122,14 +122,52 @@ def _readable(found: Iterator[Found], task_id: str | None, what: str) -> Iterato
         yield "I4", task_id, snapshots.cannot(what, error)
 
 
+def _of_job(snapshot: snapshots.Snapshot) -> Iterator[Found]:
+    yield from _job_problems(snapshot)
+    yield from _contradictions(snapshot)
+
+
 def _of_task(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[Found]:
     yield from _task_problems(snapshot, task)
+    yield from _task_contradictions(snapshot, task)
     yield from _place_problems(snapshot, task)
 
 
 def _of_others(snapshot: snapshots.Snapshot) -> Iterator[Found]:
     yield from _stray_rows(snapshot)
     yield from _usage_problems(snapshot)
+
+
+def _contradictions(snapshot: snapshots.Snapshot) -> Iterator[Found]:
+    """The job is what was asked for, ended when its events say so, and got the signals that were sent to it."""
+    job, folded = snapshot.job, snapshot.folded
+    yield from _changed(job, folded.asked, None)
+    if job.finished_at != folded.finished_at:
+        yield "I8", None, "the row and the events disagree about when it ended"
+    if codec.decode(job.tags) != folded.tags:
+        yield "I8", None, "the row and the events disagree about its tags"
+    if snapshot.tags != folded.tags:
+        yield "I8", None, "it is not found by the tags that its events say"
+    if snapshot.signals != folded.signals:
+        yield "I8", None, "the rows and the events disagree about which signals it got"
+
+
+def _task_contradictions(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[Found]:
+    told = snapshot.folded.tasks.get(task.task_id)
+    if told is None:
+        return
+    yield from _changed(task, told.asked, task.task_id)
+    if not snapshot.inputs.get(task.task_id, True):
+        yield "I8", task.task_id, "the input in the row is not the one that was recorded"
+    if task.state == told.state == states.FAILED and told.error not in (None, _shown(task.error)):
+        yield "I8", task.task_id, "the error in the row is not the one that was recorded"
+
+
+def _changed(row: rows.Job | rows.Task, asked: dict[str, Any], task_id: str | None) -> Iterator[Found]:
+    for column, told in asked.items():
+        value = getattr(row, column)
+        if value != told:
+            yield "I8", task_id, f"the row says that {column} is {value!r}, and the events {told!r}"
 
 
 def _job_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:

@@ -28,7 +28,10 @@ DAMAGE = {
     "event_page SET body = CAST('[[1, 2]]' AS {bytes})": (None, "its events cannot be read: "),
     """event_page SET body = CAST('[["Job Created",null,null,{}]]' AS {bytes})""": (None, "KeyError: 'name'"),
     """event_page SET body = CAST('[["Job Created",null,null,"?"]]' AS {bytes})""": (None, "its events cannot be read"),
+    "task SET input = CAST('{' AS {bytes})": (None, "the input of task 'f' cannot be read: "),
     "task SET output = CAST('{' AS {bytes})": ("f", "its row cannot be read: "),
+    "task SET error = CAST('{' AS {bytes})": ("bad", "its row cannot be read: "),
+    "job SET tags = CAST('{' AS {bytes})": (None, "its row cannot be read: "),
     "approval SET document = CAST('{' AS {bytes})": (None, "what people were asked cannot be read: "),
 }
 UNGUARDED = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.core import codec, events, states, usage
+from ostinato.core import codec, events, graph, states, usage
 
 
 class FoldedTask(msgspec.Struct):
@@ -24,6 +24,12 @@ class FoldedTask(msgspec.Struct):
     ended: bool = False
     """It has ended at least once."""
     due_at: int | None = None
+    asked: dict[str, Any] = msgspec.field(default_factory=lambda: dict[str, Any]())
+    """What the columns of its row say that nothing changes."""
+    input: dict[str, Any] | None = None
+    """None if the events do not say it, or no longer: it may be replaced when a task is run again."""
+    error: Any = None
+    """Of its last failure for good."""
     steps: set[str] = msgspec.field(default_factory=lambda: set[str]())
     usage: dict[int, usage.Usage] = msgspec.field(default_factory=lambda: dict[int, usage.Usage]())
     """By attempt."""
@@ -64,6 +70,10 @@ class FoldedJob(msgspec.Struct):
     gate_opened: bool = False
     spent: int = 0
     budget: int | None = None
+    asked: dict[str, Any] = msgspec.field(default_factory=lambda: dict[str, Any]())
+    """What the columns of its row say that nothing changes; without those that the events do not mention."""
+    signals: set[tuple[str, str]] = msgspec.field(default_factory=lambda: set[tuple[str, str]]())
+    """By name and id."""
     tasks: dict[str, FoldedTask] = msgspec.field(default_factory=lambda: dict[str, FoldedTask]())
     approvals: dict[tuple[str, str], FoldedApproval] = msgspec.field(
         default_factory=lambda: dict[tuple[str, str], FoldedApproval]()
@@ -80,6 +90,9 @@ def fold(stream: Iterable[events.Event]) -> FoldedJob:
             job.broken.extend(_job_event(job, event))
         elif event.type == events.STEP_COMPLETED:
             job.broken.extend(_step(job, event))
+        elif event.type == events.SIGNAL_RECEIVED:
+            data = codec.decode(event.data)
+            job.signals.add((data["name"], data["signalId"]))
         elif event.type in _APPROVAL_EVENTS:
             job.broken.extend(_approval_event(job, event))
         elif event.type == events.GATE_OPENED:
@@ -102,6 +115,14 @@ _APPROVAL_EVENTS = {
     events.APPROVAL_EXPIRED,
 }
 _JOB_EVENTS = {*events.JOB_STATE_AFTER, events.JOB_TASKS_ADDED, events.JOB_FAILURE_DETECTED}
+_ASKED = {
+    "name": "name",
+    "priority": "priority",
+    "requestId": "request_id",
+    "correlationId": "correlation_id",
+    "maxConcurrency": "max_parallel",
+}
+"""The columns of a job by what its first event calls them."""
 
 
 def _sequence(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
@@ -114,15 +135,14 @@ def _sequence(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
 
 def _job_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
     data = codec.decode(event.data)
-    for spec in data.get("newTasks" if event.type == events.JOB_TASKS_ADDED else "tasks", ()):
-        if isinstance(spec, dict) and event.type in (events.JOB_CREATED, events.JOB_TASKS_ADDED):
-            known: dict[str, Any] = dict(spec)  # pyright: ignore[reportUnknownArgumentType]
-            task = FoldedTask(known["taskId"], known["name"], known.get("dependsOn", []))
-            job.tasks[task.task_id] = task
     if event.type == events.JOB_CREATED:
         job.name, job.correlation_id, job.tags = data["name"], data["correlationId"], data["tags"]
         job.created_at = event.at
         job.budget = _micros(data.get("budget"))
+        job.asked = {column: data[field] for field, column in _ASKED.items() if field in data}
+    if event.type in (events.JOB_CREATED, events.JOB_TASKS_ADDED):
+        for spec in data.get("tasks" if event.type == events.JOB_CREATED else "newTasks", ()):
+            job.tasks[spec["taskId"]] = _added(job, spec)
     if event.type == events.JOB_FAILURE_DETECTED:
         if job.failure_detected:
             yield Broken("I3", None, f"Job Failure Detected a second time, in event {event.seq}")
@@ -138,6 +158,23 @@ def _job_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
         yield Broken("I10", None, f"the job ends a second time, in event {event.seq}")
     job.state = new
     job.finished_at = event.at if new in states.JOB_ENDED else None
+
+
+def _added(job: FoldedJob, spec: dict[str, Any]) -> FoldedTask:
+    """Events have always recorded all of a task but what is as it is by default. Only to what is the engine's own is
+    more given than they say."""
+    task = FoldedTask(spec["taskId"], spec["name"], spec.get("dependsOn", []))
+    task.asked = {
+        "name": spec["name"],
+        "queue": spec.get("queue") or "default",
+        "policy": spec.get("onDependencyFailure", "block"),
+        "optional": spec.get("optional", False),
+    }
+    if "priority" in spec or "priority" in job.asked:
+        task.asked["priority"] = spec.get("priority", job.asked.get("priority"))
+    if not job.name.startswith(graph.RESERVED_JOBS) and not task.name.startswith(graph.RESERVED):
+        task.input = spec.get("input")
+    return task
 
 
 def _step(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
@@ -232,6 +269,8 @@ def _task_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
     if task.asks is not None and new != states.WAITING:
         task.asks.state = "withdrawn"
         task.asks = None
+    if _may_run_again(task.state, new, data):
+        task.input = None
     task.ended = task.ended or new in states.TASK_ENDED
     waits = new == states.WAITING and data.get("kind") != "budget"  # which may be raised before there is a new one
     task.due_at = data.get("dueAt") if waits else None
@@ -240,5 +279,14 @@ def _task_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
             yield Broken("I4", task.task_id, f"the task completes a second time, in event {event.seq}")
         task.completed = True
         task.output = data["output"]
+    if event.type == events.TASK_FAILED:
+        task.error = data.get("error")
     task.state = new
     task.attempt = event.attempt or 0
+
+
+def _may_run_again(old: str, new: str, data: dict[str, Any]) -> bool:
+    """Whether somebody may have had a task run again, with another input that no event tells: it had ended, or was to
+    be tried later. What is only due goes straight to the queue, and nobody is named."""
+    waited = old == states.WAITING and (new in (states.WAITING, states.BLOCKED) or "by" in data)
+    return waited or (old in states.TASK_ENDED and new not in states.TASK_ENDED)

@@ -14,7 +14,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import codec, events, fold, ledger, pages, rows, states, usage
-from ostinato.store import database, stream, usages
+from ostinato.store import database, reads, stream, usages
 from ostinato.store.database import fetch
 
 PAGE = 5_000
@@ -50,8 +50,12 @@ class Snapshot(msgspec.Struct):
     approvals: dict[tuple[str, str], rows.Approval]
     leased: dict[str, set[str]]
     usage: dict[usages.AttemptKey, usage.Usage]
+    tags: dict[str, str]
+    signals: set[tuple[str, str]]
     lost: list[Large]
     """Payloads whose blobs are gone."""
+    inputs: dict[str, bool]
+    """By task, where its events say what it is and it is there: whether the input is that."""
 
 
 def read(tenant: str, job_id: str) -> database.Script[Snapshot | None]:
@@ -83,7 +87,10 @@ def read(tenant: str, job_id: str) -> database.Script[Snapshot | None]:
         approvals={(row.task_id, row.key): row for row in asked},
         leased=(yield from _leased(tenant, job_id, tasks)),
         usage=(yield from usages.of_attempts(tenant, job_id)),
+        tags={row[0]: row[1] for row in (yield fetch("audit_tags", **about))},
+        signals={(row[0], row[1]) for row in signals},
         lost=lost,
+        inputs=(yield from _inputs(tenant, tasks, folded, {one.digest for one in lost})),
     )
 
 
@@ -190,3 +197,18 @@ def _lost(tenant: str, job_id: str, large: list[Large]) -> database.Script[list[
         return []
     kept = {row[0] for row in (yield fetch("audit_blobs", tenant=tenant, job_id=job_id))}
     return [one for one in large if one.digest not in kept]
+
+
+def _inputs(
+    tenant: str, tasks: dict[str, rows.Task], folded: fold.FoldedJob, gone: set[bytes]
+) -> database.Script[dict[str, bool]]:
+    """One after the other: all large inputs of a job at once may be too much for the memory."""
+    same: dict[str, bool] = {}
+    for task_id, task in tasks.items():
+        told = folded.tasks.get(task_id)
+        if told is None or told.input is None or _digest(task.input) in gone:
+            continue
+        stored = yield from reads.resolve(tenant, task.job_id, task.input)
+        with _reading(f"the input of task {task_id!r}"):
+            same[task_id] = codec.decode(stored) == told.input
+    return same

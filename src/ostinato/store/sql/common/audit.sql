@@ -29,6 +29,10 @@ WHERE tenant = :tenant AND job_id = :job_id;
 SELECT name, signal_id, CASE WHEN length(payload) <= :most THEN payload END FROM signal
 WHERE tenant = :tenant AND job_id = :job_id;
 
+-- name: audit_tags
+-- By which tags a job is found.
+SELECT key, value FROM job_tag WHERE tenant = :tenant AND job_id = :job_id;
+
 -- name: audit_blobs
 -- Which large payloads of a job are there.
 SELECT digest FROM blob WHERE tenant = :tenant AND job_id = :job_id;

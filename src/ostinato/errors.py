@@ -526,6 +526,12 @@ class DatabaseReadOnly(DatabaseError):
     code = "database_read_only"
 
 
+class DatabaseForbidden(DatabaseError):
+    """The role of the URL may not do that in this database. Let an administrator grant it what the message names."""
+
+    code = "database_forbidden"
+
+
 class DatabaseFull(DatabaseError):
     """The disk or the database is full. Free some room; what was acknowledged is safe, and work goes on afterwards."""
 

@@ -25,7 +25,13 @@ GATHER_SECONDS = 0.005
 LONGEST_PAUSE = 5.0
 STOP_SECONDS = 10.0
 """How long a stop waits for a database that does not take what was handed in."""
-TROUBLE = (errors.DatabaseUnavailable, errors.DatabaseFull, errors.DatabaseReadOnly, errors.NotRunning)
+TROUBLE = (
+    errors.DatabaseUnavailable,
+    errors.DatabaseForbidden,
+    errors.DatabaseFull,
+    errors.DatabaseReadOnly,
+    errors.NotRunning,
+)
 """Errors that are not about what was to be written: it can be written later."""
 
 log = logging.getLogger("ostinato")

@@ -16,7 +16,7 @@ from asyncpg.connect_utils import SessionAttribute
 from asyncpg.exceptions import TargetServerAttributeNotMatched
 
 from ostinato import errors
-from ostinato.store import database, migrate, queries, statements, walled
+from ostinato.store import database, migrate, queries, rights, statements, walled
 
 T = TypeVar("T")
 
@@ -280,6 +280,8 @@ class PostgresDatabase:
             except (asyncpg.ReadOnlySQLTransactionError, TargetServerAttributeNotMatched):
                 await self._drop(role)
                 raise errors.DatabaseReadOnly() from None
+            except asyncpg.InsufficientPrivilegeError as error:
+                raise await rights.missing(self._connections.get(role), error) from None
             except (asyncpg.DiskFullError, asyncpg.OutOfMemoryError):
                 raise errors.DatabaseFull() from None
             except (asyncpg.InvalidCatalogNameError, asyncpg.InvalidAuthorizationSpecificationError) as error:
@@ -440,7 +442,7 @@ class PostgresDatabase:
     async def _migrate(self, connection: asyncpg.Connection[Any], migrate_schema: bool) -> None:
         if not migrate.pending(self.dialect, await self._version(connection), migrate=migrate_schema):
             return
-        async with connection.transaction():
+        async with rights.to_migrate(connection), connection.transaction():
             await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
             await connection.execute("CREATE TABLE IF NOT EXISTS ostinato_schema (version integer PRIMARY KEY)")
             for migration in migrate.pending(self.dialect, await self._version(connection), migrate=True):
@@ -451,7 +453,10 @@ class PostgresDatabase:
     async def _version(connection: asyncpg.Connection[Any]) -> int:
         if await connection.fetchval("SELECT to_regclass('ostinato_schema')") is None:
             return 0
-        return await connection.fetchval("SELECT COALESCE(max(version), 0) FROM ostinato_schema")
+        try:
+            return await connection.fetchval("SELECT COALESCE(max(version), 0) FROM ostinato_schema")
+        except rights.SOMEBODY_ELSES as error:
+            raise rights.another_program(error) from None
 
     async def _keep_up(self, connection: asyncpg.Connection[Any]) -> None:
         if time.monotonic() - self._calibrated_at > CALIBRATE_SECONDS:

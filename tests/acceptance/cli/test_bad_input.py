@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import asyncpg
 import pytest
 
+from devtools import postgres as pg
 from tests.acceptance.cli.support import Shell
 
 
@@ -74,3 +77,15 @@ def test_no_database_is_a_code_of_its_own(sqlite_shell: Shell, url: str, sentenc
     assert sentence in sqlite_shell.run("jobs", "ls", "--url", url, code=4)
     assert sentence in sqlite_shell.json("--url", url, "doctor", code=4)["error"]["message"]
     assert not (sqlite_shell.folder / "missing.db").exists()
+
+
+def test_a_database_of_another_program_is_none(empty_postgres_url: str, tmp_path: Path) -> None:
+    async def write_theirs() -> None:
+        link = await asyncpg.connect(empty_postgres_url)
+        await link.execute("CREATE TABLE job (x int)")
+        await link.close()
+
+    pg.run_in_thread(write_theirs())
+    shell = Shell(tmp_path, empty_postgres_url)
+    said = shell.json("doctor", "--migrate", code=4)["error"]["message"]
+    assert said.startswith("the database belongs to another program: choose an empty one")

@@ -44,6 +44,30 @@ async def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Pat
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("mark", ["user_version=5", "application_id=7", "user_version=-1"])
+async def test_a_file_that_another_program_has_only_marked_is_left_alone_too(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "other.db"
+    other = apsw.Connection(str(path))
+    other.execute(f"PRAGMA {mark}")
+    other.close()
+    before = path.read_bytes()
+    assert before
+    for migrate in (True, False):
+        with pytest.raises(errors.DatabaseError, match="another program"):
+            await opened(path, migrate=migrate)
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["other.db"]
+
+
+async def test_an_empty_database_without_any_mark_is_nobodys(tmp_path: Path) -> None:
+    for name, statement in (("empty.db", "SELECT 1"), ("vacuumed.db", "VACUUM")):
+        other = apsw.Connection(str(tmp_path / name))
+        other.execute(statement)
+        other.close()
+        await opened(tmp_path / name, migrate=True)
+        await opened(tmp_path / name, migrate=False)
+
+
 async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "text.db"
     path.write_text("this is not a database, but long enough to have been one\n" * 100)

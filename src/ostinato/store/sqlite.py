@@ -203,7 +203,9 @@ class SqliteDatabase:
     def _pending(self, connection: Connection, migrate_schema: bool) -> list[migrate.Migration]:
         """What is to be migrated; a file that belongs to another program is refused before anything is written."""
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()[0][0]
-        if tables and _pragma(connection, "application_id") != APPLICATION_ID:
+        used = tables or _pragma(connection, "user_version")
+        mark = _pragma(connection, "application_id")  # last: whoever migrates meanwhile commits it with the rest
+        if mark != APPLICATION_ID and (used or mark):
             raise errors.DatabaseError(f"{self.path!r} belongs to another program: choose another file")
         return migrate.pending(self.dialect, _pragma(connection, "user_version"), migrate=migrate_schema)
 

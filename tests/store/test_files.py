@@ -91,3 +91,32 @@ async def test_files_are_private(tmp_path: Path) -> None:
 def test_a_bad_url_says_what_a_good_one_is(url: str) -> None:
     with pytest.raises(errors.InvalidUrl):
         connect.connect(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://[::1/x", "the host in the URL"),
+        ("postgresql://[zz]/x", "the host in the URL"),
+        ("postgresql://h:notaport/x", "the port in the URL"),
+        ("postgresql://h:99999/x", "the port in the URL"),
+        ("postgresql://h/x?port=one", "the port in the URL"),
+        ("postgresql://h/x?port=5432,99999", "the port in the URL"),
+        ("postgresql://h/x?sslmode", "what stands behind the [?] in the URL"),
+    ],
+)
+def test_a_bad_url_of_postgresql_says_which_part_is_wrong(url: str, said: str) -> None:
+    with pytest.raises(errors.InvalidUrl, match=said):
+        connect.connect(url)
+
+
+@pytest.mark.parametrize("setting", ["sslmode=foo", "sslnegotiation=foo", "gsslib=foo", "service=x&sslmode=foo"])
+async def test_a_parameter_of_the_url_that_the_driver_does_not_take_is_named(setting: str) -> None:
+    with pytest.raises(errors.InvalidUrl, match=setting.partition("=")[0].replace("service", "sslmode")):
+        await connect.connect(f"postgresql://127.0.0.1:1/x?{setting}").open(migrate=False)
+
+
+async def test_a_parameter_of_the_url_that_the_server_does_not_take_is_named(postgres_url: str) -> None:
+    join = "&" if "?" in postgres_url else "?"
+    with pytest.raises(errors.InvalidUrl, match="colour"):
+        await connect.connect(f"{postgres_url}{join}colour=red").open(migrate=False)

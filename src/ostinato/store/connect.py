@@ -10,6 +10,7 @@ from ostinato import encryption, errors
 from ostinato.store import database
 
 DEFAULT_URL = "sqlite:///ostinato.db"
+LARGEST_PORT = 65535
 
 
 def connect_sealed(
@@ -30,10 +31,7 @@ def connect(url: str, *, clock: Callable[[], int] | None = None) -> database.Dat
         raise _not_understood(repr(url))
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
-        try:
-            _ = urllib.parse.urlsplit(url).port
-        except ValueError:
-            raise errors.InvalidUrl("the port in the URL is not a number from 0 to 65535") from None
+        _check_server(url)
         from ostinato.store import postgres
 
         return postgres.PostgresDatabase(url, clock=clock)
@@ -44,6 +42,30 @@ def connect(url: str, *, clock: Callable[[], int] | None = None) -> database.Dat
 
         return sqlite.SqliteDatabase(os.path.expanduser(rest[1:]), clock=clock)
     raise _not_understood(repr(url))
+
+
+def _check_server(url: str) -> None:
+    """Refuse what the driver would stumble over, by the part of the URL that it stands in."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        raise errors.InvalidUrl(
+            "the host in the URL is not valid: an address of IPv6 stands in brackets, as in [::1], and a bracket in a "
+            "password is written %5B or %5D"
+        ) from None
+    try:
+        given = urllib.parse.parse_qs(parts.query, strict_parsing=True) if parts.query else {}
+    except ValueError:
+        raise errors.InvalidUrl(
+            "what stands behind the ? in the URL is not of the form name=value&name=value"
+        ) from None
+    ports = [port for value in given.get("port", []) for port in value.split(",")]
+    try:
+        valid = all(0 <= int(port) <= LARGEST_PORT for port in [parts.port or 0, *ports])
+    except ValueError:
+        valid = False
+    if not valid:
+        raise errors.InvalidUrl(f"the port in the URL is not a number from 0 to {LARGEST_PORT}")
 
 
 def _not_understood(url: str) -> errors.InvalidUrl:

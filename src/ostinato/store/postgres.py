@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
-from asyncpg.exceptions import TargetServerAttributeNotMatched
+from asyncpg.exceptions import ClientConfigurationError, TargetServerAttributeNotMatched
 
 from ostinato import errors
 from ostinato.store import database, migrate, queries, rights, statements, walled
@@ -308,13 +308,16 @@ class PostgresDatabase:
         if role in VISITORS:
             self._visiting.pop(role, None)
             settings = SETTINGS | {"role": VISITOR}
-        return await asyncpg.connect(
-            self.url,
-            server_settings=settings,
-            timeout=CONNECT_SECONDS,
-            command_timeout=STATEMENT_SECONDS,
-            target_session_attrs=SessionAttribute.read_write,
-        )
+        try:
+            return await asyncpg.connect(
+                self.url,
+                server_settings=settings,
+                timeout=CONNECT_SECONDS,
+                command_timeout=STATEMENT_SECONDS,
+                target_session_attrs=SessionAttribute.read_write,
+            )
+        except (ClientConfigurationError, asyncpg.UndefinedObjectError) as error:
+            raise errors.InvalidUrl(f"a parameter in the URL is not valid: {error}") from None
 
     async def _drop(self, role: str) -> None:
         connection = self._connections.pop(role, None)

@@ -74,7 +74,8 @@ async def test_what_is_no_json_is_refused_by_graphql_as_elsewhere(site: Site, va
     query = b'{"query": "query($by: UsageBy!, $day: Date) { usage(by: $by, from: $day) { by } }", "variables": '
     body = query + b'{"by": "DAY", "day": ' + value + b"}}"
     answer = await client.post("/graphql", content=body, headers={"content-type": "application/json"})
-    assert (answer.status_code, "the body is not valid JSON" in answer.text) == (400, True), answer.text
+    said = "the body has text with a lone surrogate" if b"ud800" in value else "the body is not valid JSON"
+    assert (answer.status_code, said in answer.text) == (400, True), answer.text
 
 
 async def test_a_cursor_from_the_future_is_now(site: Site) -> None:

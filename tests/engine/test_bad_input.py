@@ -42,6 +42,11 @@ BAD = {
     "non-JSON input": (job(task("a", input={"x": object()})), errors.InvalidPayload, "input of task 'a'"),
     "NaN": (job(task("a", input={"x": float("nan")})), errors.InvalidPayload, "NaN or infinity"),
     "lone surrogate": (job(task("a", input={"x": "\ud800"})), errors.InvalidPayload, "surrogate"),
+    "escaped lone surrogate": (
+        r'{"name":"test","tasks":[{"taskId":"a","name":"echo","input":{"x":"\ud800"}}]}',
+        errors.InvalidPayload,
+        "the job has text with a lone surrogate",
+    ),
     "oversize": (job(task("a", input={"x": "x" * 100_000})), errors.PayloadTooLarge, "pass a reference"),
     "deep": (job(task("a", input=nested(100_000))), errors.InvalidPayload, "flatten it"),
     "deep JSON": ('{"tasks":' + "[" * 100_000 + "]" * 100_000 + "}", errors.InvalidPayload, "flatten it"),

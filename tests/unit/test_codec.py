@@ -135,7 +135,7 @@ def test_a_value_that_refers_to_itself_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1e400", "-1e400", "[1E999]", "NaN", "Infinity", '"\\ud800"', "", "{", "[1,]", b"\xff", b'"\xed\xa0\x80"']
+    "text", ["1e400", "-1e400", "[1E999]", "NaN", "Infinity", "", "{", "[1,]", b"\xff", b'"\xed\xa0\x80"']
 )
 def test_bad_json_text_is_refused(text: str | bytes) -> None:
     with pytest.raises(errors.InvalidPayload, match="not valid JSON"):
@@ -160,3 +160,26 @@ def test_canonical_bytes_do_not_depend_on_the_order_of_keys() -> None:
     assert codec.encode_canonical({"a": 1, "b": [{"c": 1, "d": 2}]}) == codec.encode_canonical(
         {"b": [{"d": 2, "c": 1}], "a": 1}
     )
+
+
+LONE = [
+    r'"\ud800"',
+    r'{"a": "\ud800", "b": 1}',
+    r'{"\udfff": "a"}',
+    r'["\\\ud83d\ude00", "\ud83d"]',
+    r'"\ud800\ud800"',
+    r'"\uD800\u0041 and more"',
+]
+
+
+@pytest.mark.parametrize("text", [*LONE, '"\ud800"'], ids=ascii)
+def test_a_lone_surrogate_in_json_text_is_said_to_be_one(text: str) -> None:
+    for sent in (text, text.encode()) if text.isascii() else (text,):
+        with pytest.raises(errors.InvalidPayload, match="the job has text with a lone surrogate"):
+            codec.parse(sent, "the job")
+
+
+@pytest.mark.parametrize("text", ["{", '"abc', r'"\u12', r'["\\ud800"', r'["\ud83d\ude00"', r'{"a": x, "b": "\ud800"}'])
+def test_json_text_that_is_cut_off_is_said_to_be_no_json(text: str) -> None:
+    with pytest.raises(errors.InvalidPayload, match="the job is not valid JSON"):
+        codec.parse(text, "the job")

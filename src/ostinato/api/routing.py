@@ -275,7 +275,7 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
         at = documents.join(field, named[1]) if named else field or "body"
         raise errors.InvalidInput(f"{field}: {sentence}" if field else sentence, field=at) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise errors.MalformedBody(f"the body is not valid JSON: {error}") from None
+        raise errors.MalformedBody(codec.why_not_json(data, "the body", error)) from None
 
 
 def _query_check(known: set[str]) -> Callable[[Request], Awaitable[None]]:

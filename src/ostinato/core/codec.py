@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -15,6 +16,12 @@ _sorted_encoder = msgspec.json.Encoder(order="sorted")
 _decoder = msgspec.json.Decoder()
 
 EMPTY_OBJECT = b"{}"
+
+_SUSPECT = re.compile("surrogate|truncated")
+_ESCAPES = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2}|[\ud800-\udfff])|\\."
+)
+"""Whole pairs, halves of one, and other escapes, after which nothing is taken for the beginning of one."""
 
 SEAL_MARK = b"\x01"
 """First byte of an encrypted payload; no JSON text starts with it, and no reference to a blob."""
@@ -29,9 +36,7 @@ def encode(value: Any, what: str = "value", limit: int | None = None) -> bytes:
     except RecursionError:
         raise errors.InvalidPayload(f"{what} is nested too deeply or refers to itself: flatten it") from None
     except UnicodeEncodeError:
-        raise errors.InvalidPayload(
-            f"{what} has text with a lone surrogate, which is not valid Unicode: decode the text properly first"
-        ) from None
+        raise errors.InvalidPayload(lone_surrogate(what)) from None
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
         raise errors.InvalidPayload(
             f"{what} cannot be written as JSON ({error}): return dicts, lists, strings, numbers, booleans or None"
@@ -110,7 +115,23 @@ def parse(text: bytes | str, what: str = "input") -> Any:
     except RecursionError:
         raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None
     except (UnicodeError, msgspec.MsgspecError) as error:
-        raise errors.InvalidPayload(f"{what} is not valid JSON: {error}") from None
+        raise errors.InvalidPayload(why_not_json(text, what, error)) from None
+
+
+def why_not_json(text: bytes | str, what: str, error: Exception) -> str:
+    """Of half a pair that is escaped at the end, the decoder says that the text is cut off."""
+    suspect = isinstance(error, UnicodeEncodeError) or _SUSPECT.search(str(error)) is not None
+    if suspect and any(match.lastgroup for match in _ESCAPES.finditer(_readable(text))):
+        return lone_surrogate(what)
+    return f"{what} is not valid JSON: {error}"
+
+
+def lone_surrogate(what: str) -> str:
+    return f"{what} has text with a lone surrogate, which is not valid Unicode: decode the text properly first"
+
+
+def _readable(text: bytes | str) -> str:
+    return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
 
 def _has_non_finite(value: Any) -> bool:

@@ -377,8 +377,6 @@ def _convert(document: Any, kind: Any, what: str) -> Any:
     except msgspec.ValidationError as error:
         raise errors.InvalidInput(f"{what} is not valid: {error}") from None
     except UnicodeEncodeError:
-        raise errors.InvalidInput(
-            f"{what} has text with a lone surrogate, which is not valid Unicode: decode the text properly first"
-        ) from None
+        raise errors.InvalidInput(codec.lone_surrogate(what)) from None
     except RecursionError:
         raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None

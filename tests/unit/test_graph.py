@@ -35,6 +35,15 @@ def test_x3_a_cycle_is_named() -> None:
     assert set(cycle) == {"a", "b", "c"}
 
 
+def test_of_a_cycle_through_thousands_the_beginning_is_named() -> None:
+    count = 5_000
+    with pytest.raises(errors.CycleFound, match=r"t\d+ → t\d+ → .* and 4,991 more$") as caught:
+        read(*[task(f"t{n}", f"t{(n + 1) % count}") for n in range(count)])
+    assert len(str(caught.value)) < 300
+    cycle = caught.value.details["cycle"]
+    assert len(cycle) == len(set(cycle)) == 100
+
+
 def test_x3_a_cycle_is_named_along_its_edges() -> None:
     tasks = {"a": "c", "b": "a", "c": "b"}
     with pytest.raises(errors.CycleFound) as caught:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -24,6 +24,9 @@ OWN_JOBS = ("gate:", "rule:", "budget:")
 RESERVED_JOBS = (*OWN_JOBS, "playbook:", "pipeline:", "undo:")
 """How nobody may name a job."""
 MOST_CONCURRENCY = 1_000_000
+MOST_NAMED = 10
+MOST_DETAILED = 100
+"""Tasks of a circle that an error names in its sentence, and in its details."""
 MOST_TAGS = 64
 LONGEST_TAG_KEY = 128
 LONGEST_TAG_VALUE = 256
@@ -188,15 +191,25 @@ def _check_dependency(task_id: str, dependency: str, ids: set[str], known: froze
 
 
 def refuse_cycle(tasks: Sequence[TaskSpec]) -> None:
-    """Raise CycleFound naming the circle, if there is one."""
-    sorter = graphlib.TopologicalSorter({task.task_id: task.depends_on for task in tasks})
+    cycle = find_cycle({task.task_id: task.depends_on for task in tasks})
+    if cycle:
+        raise cycle_found("the tasks depend on each other in a circle", cycle)
+
+
+def find_cycle(dependencies: Mapping[str, Sequence[str]]) -> list[str]:
+    """A circle, if there is one: each depends on the next, and the last is the first again."""
     try:
-        sorter.prepare()
+        graphlib.TopologicalSorter(dependencies).prepare()
     except graphlib.CycleError as error:
-        cycle: list[str] = list(reversed(error.args[1]))
-        raise errors.CycleFound(
-            f"the tasks depend on each other in a circle: {' → '.join(cycle)}", cycle=cycle
-        ) from None
+        return list(reversed(error.args[1]))
+    return []
+
+
+def cycle_found(sentence: str, cycle: list[str], **details: Any) -> errors.CycleFound:
+    """Where the circle begins says enough of one through thousands."""
+    more = len(cycle) - MOST_NAMED
+    shown = " → ".join(cycle[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return errors.CycleFound(f"{sentence}: {shown}", cycle=cycle[:MOST_DETAILED], **details)
 
 
 def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | None = None) -> Plan:

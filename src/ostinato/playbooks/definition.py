@@ -300,14 +300,9 @@ def read_graph(document: Any) -> Graph:
 
 def refuse_circle(parents: Mapping[str, Sequence[str]], field: str) -> None:
     """Raise CycleFound if agents wait for each other, naming them in the direction of the edges."""
-    tasks = [graph.TaskSpec(name, name, depends_on=list(before)) for name, before in parents.items()]
-    try:
-        graph.refuse_cycle(tasks)
-    except errors.CycleFound as error:
-        cycle: list[str] = error.details["cycle"][::-1]
-        raise errors.CycleFound(
-            f"{field}: the agents depend on each other in a circle: {' → '.join(cycle)}", field=field, cycle=cycle
-        ) from None
+    cycle = graph.find_cycle(parents)[::-1]
+    if cycle:
+        raise graph.cycle_found(f"{field}: the agents depend on each other in a circle", cycle, field=field)
 
 
 def _edge(item: Any, field: str) -> Edge:

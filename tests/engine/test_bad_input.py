@@ -8,7 +8,7 @@ import apsw
 import asyncpg
 import pytest
 
-from ostinato import Ostinato, errors
+from ostinato import Job, Ostinato, errors
 from ostinato.store import migrate
 from tests.engine import support
 from tests.engine.support import job, task
@@ -119,6 +119,27 @@ async def test_the_check_of_functions_can_be_turned_off(url: str) -> None:
 def test_odd_tenants_are_refused(url: str, tenant: Any) -> None:
     with pytest.raises(errors.InvalidId, match="tenant"):
         Ostinato(url, tenant=tenant)
+
+
+async def test_what_is_not_there_is_not_repeated_at_length(url: str) -> None:
+    long = "x" * 1_000_000
+    async with support.opened(url, work=False) as app:
+        made, gone = await app.submit(job(task("a"))), Job(app, long)
+        asked = [app.job(long), gone.info(), gone.cancel(), gone.resume(), gone.why("a"), gone.task("a"), gone.events()]
+        asked += [made.task(long), made.why(long), made.retry_task(long), made.cancel_task(long), gone.result(1)]
+        asked += [app.execution(long), app.signal(long, "ok"), made.resume(inputs={long: {}})]
+        for one in asked:
+            with pytest.raises((errors.NotFound, errors.NotPossible)) as caught:
+                await one
+            assert len(repr((str(caught.value), caught.value.details))) < 500, str(caught.value)[:300]
+
+
+async def test_an_id_that_could_be_one_is_named_in_full(url: str) -> None:
+    async with support.opened(url, work=False) as app:
+        with pytest.raises(errors.JobNotFound) as caught:
+            await app.job("x" * 128)
+        assert str(caught.value) == f"there is no job {'x' * 128!r}"
+        assert caught.value.details == {"jobId": "x" * 128}
 
 
 @pytest.mark.parametrize("after", [10**40, -(10**40)])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from ostinato import errors
-from ostinato.core import budgets, courses, items, pages, retry, rows, states, tallies, usage
+from ostinato.core import absent, budgets, courses, items, pages, retry, rows, states, tallies, usage
 
 
 def digest(data: bytes) -> bytes:
@@ -115,7 +115,7 @@ class Sheet(msgspec.Struct):
     def job(self, job_id: str) -> rows.Job:
         job = self.jobs.get(job_id)
         if job is None:
-            raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
+            raise absent.job(job_id)
         return job
 
     def running_job(self, job_id: str) -> rows.Job:
@@ -128,7 +128,7 @@ class Sheet(msgspec.Struct):
         self.job(key[0])
         task = self.tasks.get(key)
         if task is None:
-            raise errors.TaskNotFound(f"there is no task {key[1]!r} in job {key[0]!r}", jobId=key[0], taskId=key[1])
+            raise absent.task(*key)
         return task
 
     def leased_task(self, key: rows.TaskKey, attempt: int, token: str) -> rows.Task:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ostinato import errors
-from ostinato.core import codec, cursors, executions, filters, states
+from ostinato.core import absent, codec, cursors, executions, filters, states
 from ostinato.core.executions import Execution, OutsideRow, OwnRow
 from ostinato.store import database, queries
 from ostinato.store.database import fetch
@@ -50,7 +50,9 @@ class Executions:
             for one in (yield from _shown(tenant, list(rows.values()))):
                 if one.execution_arn == execution_arn:
                     return one
-            raise errors.ExecutionNotFound(f"there is no execution {execution_arn!r}", executionArn=execution_arn)
+            raise errors.ExecutionNotFound(
+                f"there is no execution {absent.named(execution_arn)}", executionArn=absent.cut(execution_arn)
+            )
 
         return await self.db.read(script)
 

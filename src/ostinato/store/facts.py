@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ostinato import errors
+from ostinato.core import absent, codec, rows, states, why
 from ostinato.core import budgets as core_budgets
-from ostinato.core import codec, rows, states, why
 from ostinato.store import approvals, budgets, database
 from ostinato.store.database import fetch
 
@@ -32,7 +31,7 @@ class FactFinding:
         job_state = yield from _job_state(tenant, job_id)
         found = yield fetch("read_task", tenant=tenant, job_id=job_id, task_id=task_id)
         if not found:
-            raise errors.TaskNotFound(f"there is no task {task_id!r} in job {job_id!r}", jobId=job_id, taskId=task_id)
+            raise absent.task(job_id, task_id)
         task = rows.Task(*found[0])
         if task.state == states.BLOCKED:
             return why.Facts(now, job_state, task, dependencies=(yield from _dependencies(tenant, task)))
@@ -62,7 +61,7 @@ class FactFinding:
 def _job_state(tenant: str, job_id: str) -> database.Script[str]:
     found = yield fetch("read_job_state", tenant=tenant, job_id=job_id)
     if not found:
-        raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
+        raise absent.job(job_id)
     return found[0][0]
 
 

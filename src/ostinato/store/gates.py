@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ostinato import errors
+from ostinato.core import absent
 from ostinato.store import database
 from ostinato.store.database import fetch
 
@@ -75,7 +76,7 @@ class Gates:
         def script() -> database.Script[Counts]:
             found = yield fetch("count_gate_members", tenant=tenant, job_id=job_id)
             if not found:
-                raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
+                raise absent.job(job_id)
             return Counts(*found[0])
 
         return await self.db.read(script, snapshot=False)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ostinato import errors
-from ostinato.core import graph, scopes
+from ostinato.core import absent, graph, scopes
 from ostinato.store import database
 from ostinato.store.database import fetch
 
@@ -88,7 +88,7 @@ class Keys:
         def script() -> database.Script[int]:
             found = yield fetch("revoke_key", tenant=tenant, key_id=key_id, now=self.db.now())
             if not found:
-                raise errors.KeyNotFound(f"there is no key {key_id!r}", keyId=key_id)
+                raise errors.KeyNotFound(f"there is no key {absent.named(key_id)}", keyId=absent.cut(key_id))
             return found[0][0]
 
         return await self.db.write(script)

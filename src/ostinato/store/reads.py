@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ostinato import errors
-from ostinato.core import codec, ledger, rows, states
+from ostinato.core import absent, codec, ledger, rows, states
 from ostinato.store import database
 from ostinato.store.database import fetch
 
@@ -20,7 +20,7 @@ class Reads:
         def script() -> database.Script[rows.Job]:
             found = yield fetch("read_job", tenant=tenant, job_id=job_id)
             if not found:
-                raise errors.JobNotFound(f"there is no job {job_id!r}", jobId=job_id)
+                raise absent.job(job_id)
             return rows.Job(*found[0])
 
         return await self.db.read(script, snapshot=False)
@@ -64,9 +64,7 @@ class Reads:
         def script() -> database.Script[rows.Task]:
             found = yield fetch("read_task", tenant=tenant, job_id=job_id, task_id=task_id)
             if not found:
-                raise errors.TaskNotFound(
-                    f"there is no task {task_id!r} in job {job_id!r}", jobId=job_id, taskId=task_id
-                )
+                raise absent.task(job_id, task_id)
             return rows.Task(*found[0])
 
         return await self.db.read(script, snapshot=False)

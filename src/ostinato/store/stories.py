@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ostinato import errors
-from ostinato.core import events, ledger, rows, usage
+from ostinato.core import absent, events, ledger, rows, usage
 from ostinato.store import database, reads, stream, usages
 from ostinato.store.database import fetch
 
@@ -46,7 +45,7 @@ class Stories:
 def _story(tenant: str, job_id: str, task_id: str) -> database.Script[Story]:
     found = yield fetch("read_task", tenant=tenant, job_id=job_id, task_id=task_id)
     if not found:
-        raise errors.TaskNotFound(f"there is no task {task_id!r} in job {job_id!r}", jobId=job_id, taskId=task_id)
+        raise absent.task(job_id, task_id)
     task = rows.Task(*found[0])
     dependencies = yield fetch("read_dependencies", tenant=tenant, job_id=job_id, task_id=task_id)
     timer = yield fetch("read_timer", tenant=tenant, job_id=job_id, task_id=task_id)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ostinato import errors
-from ostinato.core import events, ledger, needs, rows, states
+from ostinato.core import absent, documents, events, graph, ledger, needs, rows, states
 from ostinato.core.commands import consequences, gating, rehearsal
 
 
@@ -175,10 +175,11 @@ class Resume(msgspec.Struct, gc=False):
             raise errors.NotPossible(f"job {job.job_id!r} is completed: there is nothing to resume", jobId=job.job_id)
         tasks = book.tasks_of(job.job_id)
         again = [t for t in tasks if t.state == states.CANCELLED or (t.state == states.FAILED and _matters(book, t))]
-        unknown = set(self.inputs) - {t.task_id for t in again}
+        unknown = [absent.cut(name) for name in sorted(set(self.inputs) - {t.task_id for t in again})]
         if unknown:
+            shown = documents.listed([repr(name) for name in unknown])
             raise errors.NotPossible(
-                f"new input was given for {sorted(unknown)}, which would not run again", taskIds=sorted(unknown)
+                f"new input was given for {shown}, which would not run again", taskIds=unknown[: graph.MOST_DETAILED]
             )
         if not again and job.state == states.RUNNING:
             raise errors.NotPossible(f"job {job.job_id!r} is running and nothing in it has failed", jobId=job.job_id)

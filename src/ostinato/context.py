@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol, TypedDict, Unpack
 import msgspec
 
 from ostinato import errors, secrets, threads
-from ostinato.core import approvals, codec, commands, graph, rows, statuses, usage
+from ostinato.core import approvals, arguments, codec, commands, graph, rows, statuses, usage
 
 READ_AHEAD = 64
 """Outputs of up to this many dependencies are read before a function that uses them starts; the rest on demand."""
@@ -258,12 +258,13 @@ class Context:
 
     async def add_tasks(self, tasks: Sequence[Any]) -> list[str]:
         """Let this job grow. The same call on a later attempt adds nothing twice."""
+        tasks = arguments.items(tasks, "tasks", "tasks")
         key = self._next_key("add_tasks")
         recorded = await self._recorded(key)
         if recorded is not None:
             return codec.decode(recorded)
         if self.redactor is not None:
-            tasks = self.redactor.document(list(tasks))
+            tasks = self.redactor.document(tasks)
         specs, inputs = await self._services.prepare_tasks(tasks)
         added = await self._services.execute(
             commands.AddTasks(self.job_id, specs, inputs, self._lease, key, most=self._services.max_tasks)

@@ -86,10 +86,14 @@ async def test_d8_tasks_are_added_from_outside(url: str) -> None:
         ([task("new"), task("other", "no-such-function")], errors.UnknownFunction),
         ([task("new", input={"x": float("nan")})], errors.InvalidPayload),
         ([task("new"), {"taskId": "x"}], errors.InvalidInput),
+        (5, errors.InvalidInput),
+        ("new", errors.InvalidInput),
+        (task("new"), errors.InvalidInput),
+        (None, errors.InvalidInput),
     ],
 )
 @pytest.mark.parametrize("where", ["outside", "inside"])
-async def test_all_tasks_are_added_or_none(url: str, tasks: list[Any], kind: type[Exception], where: str) -> None:
+async def test_all_tasks_are_added_or_none(url: str, tasks: Any, kind: type[Exception], where: str) -> None:
     app = support.make(url)
     gate = support.Gate(app)
 

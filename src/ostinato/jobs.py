@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ostinato import errors, views
 from ostinato import secrets as secrets_
-from ostinato.core import arguments, codec, commands, graph, usage, why
+from ostinato.core import arguments, codec, commands, filters, graph, states, usage, why
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
+
+T = TypeVar("T")
 
 
 class Job:
@@ -34,7 +36,7 @@ class Job:
 
     async def outputs(self) -> dict[str, Any]:
         """The outputs of the tasks that have completed so far."""
-        return await self._app.engine.store.outputs(self._app.tenant, self.job_id)
+        return await self._app.engine.store.outputs(self._app.tenant, self.job_id) or await self._nothing({})
 
     async def info(self) -> views.JobView:
         return views.job_view(await self._app.engine.store.job(self._app.tenant, self.job_id))
@@ -45,16 +47,23 @@ class Job:
 
     async def tasks(self, *, state: str | None = None, after: int = -1, most: int = 1000) -> list[views.TaskView]:
         """Tasks in the producer's order; `after` is the position of the last one of the page before."""
-        arguments.text_or_none(state, "state")
+        if state is not None:
+            filters.one_of(state, states.TASK_STATES, "state")
         arguments.number(after, "after")
         arguments.number(most, "most", 1)
         found = await self._app.engine.store.tasks(self._app.tenant, self.job_id, state=state, after=after, most=most)
-        return [views.task_view(row) for row in found]
+        return [views.task_view(row) for row in found] or await self._nothing([])
 
     async def dependencies(self, task_ids: Sequence[str]) -> dict[str, list[str]]:
         """What each of these tasks depends on. Those that depend on nothing are left out."""
         wanted = arguments.texts(task_ids, "task_ids", "task ids")
-        return await self._app.engine.store.dependencies(self._app.tenant, self.job_id, wanted)
+        found = await self._app.engine.store.dependencies(self._app.tenant, self.job_id, wanted)
+        return found or await self._nothing({})
+
+    async def _nothing(self, nothing: T) -> T:
+        """Of a job that is there; only who finds nothing needs to look whether it is."""
+        await self._app.engine.store.job(self._app.tenant, self.job_id)
+        return nothing
 
     async def task(self, task_id: str) -> views.TaskDetail:
         """One task with its attempts and steps."""

@@ -121,6 +121,28 @@ def test_odd_tenants_are_refused(url: str, tenant: Any) -> None:
         Ostinato(url, tenant=tenant)
 
 
+@pytest.mark.parametrize("state", ["zz", "running", "", 5, ["failed"]], ids=str)
+async def test_states_that_no_task_can_be_in_are_refused(url: str, state: Any) -> None:
+    async with support.opened(url, work=False) as app:
+        made = await app.submit(job(task("a")))
+        with pytest.raises(errors.InvalidInput, match="state must be one of blocked, pending, processing"):
+            await made.tasks(state=state)
+        assert [found.task_id for found in await made.tasks(state="pending")] == ["a"]
+        assert await made.tasks(state="failed") == []
+
+
+async def test_of_a_job_that_is_not_there_nothing_is_read(url: str) -> None:
+    async with support.opened(url) as app:
+        gone = Job(app, "gone")
+        for asked in (gone.tasks(), gone.tasks(state="failed"), gone.outputs(), gone.dependencies(["a"])):
+            with pytest.raises(errors.JobNotFound, match="there is no job 'gone'"):
+                await asked
+        made = await app.submit(job(task("a")))
+        await made.result(support.PATIENCE)
+        assert await made.tasks(after=0) == await made.tasks(state="failed") == []
+        assert await made.dependencies(["a"]) == await made.dependencies([]) == {}
+
+
 async def test_what_is_not_there_is_not_repeated_at_length(url: str) -> None:
     long = "x" * 1_000_000
     async with support.opened(url, work=False) as app:

@@ -204,7 +204,7 @@ async def resume(
     Nothing that completed runs again."""
     from ostinato.cli import session
 
-    inputs = dict(_read_input(text) for text in new_input or [])
+    inputs = _read_inputs(new_input or [])
     async with session.opened(settings) as app:
         job = await app.job(job_id)
         plan = await job.resume(inputs=inputs, deadline=deadline, dry_run=dry_run, actor=session.actor())
@@ -212,6 +212,17 @@ async def resume(
         output.document({"jobId": job_id, "dryRun": dry_run, "plan": plan})
     else:
         _show_plan(plan, dry_run)
+
+
+def _read_inputs(texts: list[str]) -> dict[str, Any]:
+    from ostinato import errors
+
+    inputs: dict[str, Any] = {}
+    for task_id, value in map(_read_input, texts):
+        if task_id in inputs:
+            raise errors.InvalidInput(f"--input gives two inputs for task {task_id!r}: give one")
+        inputs[task_id] = value
+    return inputs
 
 
 def _read_input(text: str) -> tuple[str, Any]:

@@ -23,6 +23,12 @@ def test_unknown_things_are_not_found(shell: Shell) -> None:
     assert shell.json("signal", "nope", "ok", code=3)["error"]["code"] == "job_not_found"
 
 
+def test_tasks_in_a_state_that_there_is_not_are_no_empty_list(shell: Shell) -> None:
+    said = shell.json("jobs", "show", "fine-1", "--state", "blue", code=2)["error"]["message"]
+    assert said.startswith("state must be one of blocked, pending, ")
+    assert "no tasks" in shell.run("jobs", "show", "fine-1", "--state", "failed")
+
+
 BAD_INPUT: list[tuple[list[str], str, str]] = [
     (["jobs", "submit", "missing.json"], "", "there is no file 'missing.json'"),
     (["jobs", "submit", "."], "", "the file '.' cannot be read"),
@@ -43,6 +49,7 @@ BAD_INPUT: list[tuple[list[str], str, str]] = [
     (["jobs", "ls", "--tenant", "no/slash"], "", "not a valid id"),
     (["jobs", "ls", "--url", "mysql://host/db"], "", "use sqlite:///file.db"),
     (["jobs", "resume", "x", "--input", "oops"], "", "TASK=JSON"),
+    (["jobs", "resume", "x", "--input", 'b={"x": 1}', "--input", 'b={"x": 2}'], "", "two inputs for task 'b'"),
     (["signal", "x", "ok", "{"], "", "not valid JSON"),
     (["events"], "", "either a JOB, or --all"),
     (["events", "--all", "--cursor", "x"], "", "is not a cursor"),

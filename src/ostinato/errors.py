@@ -480,8 +480,23 @@ class RetryAfter(OstinatoError):
     code = "retry_after"
 
     def __init__(self, seconds: float, message: str | None = None) -> None:
+        from ostinato.core import documents, graph  # which cannot be read before this module is
+
+        if not graph.is_seconds(seconds):
+            raise InvalidInput(
+                f"seconds of RetryAfter must be a number from 0 to 10,000,000,000, not {documents.short(seconds)}",
+                field="seconds",
+            )
         super().__init__(message or f"retry after {seconds} s", seconds=seconds)
         self.seconds = seconds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies are made without `__init__`, to which exceptions give their message as the first argument."""
+        return _without_init, (type(self), *self.args), self.__dict__
+
+
+def _without_init(kind: type[RetryAfter], *args: Any) -> RetryAfter:
+    return kind.__new__(kind, *args)
 
 
 class TaskTimeout(OstinatoError, TimeoutError):

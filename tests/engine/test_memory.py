@@ -342,6 +342,7 @@ async def test_only_a_commit_that_writes_says_how_quick_commits_are(sqlite_url: 
     async with support.opened(sqlite_url, work=False, maintain=False, poll_seconds=60) as app:
         for writes in ([], [("insert_blob", [("default", "job", b"1", b"{}")])], []):
             await app.engine.db.write(lambda writes=writes: script(writes), brief=True)
+            await asyncio.sleep(0.05)  # the thread has answered before it is idle, and what is brief does not wait
     assert where == ["ostinato-writer", "ostinato-writer", threading.current_thread().name]
 
 

@@ -474,17 +474,20 @@ class AnswerInvalid(OstinatoError):
 
 
 class RetryAfter(OstinatoError):
-    """Raise this in a function to retry after the given number of seconds instead of the policy's delay. It counts as
-    an attempt, like any failure."""
+    """Raise this in a function to retry after the given number of seconds instead of the policy's delay: at once, if
+    that moment has passed already. It counts as an attempt, like any failure."""
 
     code = "retry_after"
 
     def __init__(self, seconds: float, message: str | None = None) -> None:
-        from ostinato.core import documents, graph  # which cannot be read before this module is
+        from ostinato.core import documents, graph, retry  # which cannot be read before this module is
 
-        if not graph.is_seconds(seconds):
+        given: Any = seconds
+        if type(given) is not bool and isinstance(given, (int, float)) and -retry.LONGEST < given < 0:
+            seconds = 0  # that moment is over
+        elif not graph.is_seconds(given):
             raise InvalidInput(
-                f"seconds of RetryAfter must be a number from 0 to 10,000,000,000, not {documents.short(seconds)}",
+                f"seconds of RetryAfter must be a number up to 10,000,000,000, not {documents.short(seconds)}",
                 field="seconds",
             )
         super().__init__(message or f"retry after {seconds} s", seconds=seconds)

@@ -122,7 +122,7 @@ async def test_retry_after_counts_as_an_attempt(url: str) -> None:
     assert error.failed["a"] == {"type": "RetryAfter", "message": "too many calls"}
 
 
-@pytest.mark.parametrize("seconds", [math.nan, math.inf, -1, 1e300, "soon", None, True], ids=str)
+@pytest.mark.parametrize("seconds", [math.nan, math.inf, -1e300, 1e300, "soon", None, True], ids=str)
 async def test_retry_after_nonsense_fails_its_own_task_and_says_why(url: str, seconds: Any) -> None:
     app = support.make(url)
 
@@ -135,7 +135,7 @@ async def test_retry_after_nonsense_fails_its_own_task_and_says_why(url: str, se
         assert await run(app, task("b")) == {"b": {}}, "the engine goes on"
         failed = (await support.failure(made)).failed["a"]
         assert failed["type"] == "InvalidInput"
-        assert failed["message"].startswith("seconds of RetryAfter must be a number from 0 to ")
+        assert failed["message"].startswith("seconds of RetryAfter must be a number up to ")
 
 
 async def test_a_delay_of_centuries_is_only_a_late_timer(url: str) -> None:

@@ -11,15 +11,20 @@ import pytest
 
 from ostinato import errors
 
-NO_TIMES = [-5, math.nan, math.inf, 1e300, 10**5000, "x", None, True]
+NO_TIMES = [-1e300, math.nan, math.inf, 1e300, 10**5000, "x", None, True, False]
 
 
 @pytest.mark.parametrize("wrong", NO_TIMES, ids=[str(n) for n in range(len(NO_TIMES))])
 def test_a_retry_after_that_is_no_time_is_refused_where_it_is_made(wrong: Any) -> None:
-    with pytest.raises(errors.InvalidInput, match="seconds of RetryAfter must be a number from 0 to") as caught:
+    with pytest.raises(errors.InvalidInput, match="seconds of RetryAfter must be a number up to") as caught:
         errors.RetryAfter(wrong, "too many calls")
     assert caught.value.details["field"] == "seconds"
     assert len(str(caught.value)) < 300
+
+
+def test_a_moment_that_has_passed_is_now() -> None:
+    assert errors.RetryAfter(-0.3).seconds == 0
+    assert str(errors.RetryAfter(-0.3)) == "retry after 0 s"
 
 
 @pytest.mark.parametrize("seconds", [0, 0.5, 30, 1e9])

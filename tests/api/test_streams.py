@@ -323,7 +323,7 @@ async def test_what_no_event_tells_of_is_heard_of_by_its_own_tenant(live: Live) 
     async with live.graphql(key) as opened, live.graphql(other) as elsewhere:
         for socket in (opened, elsewhere):
             await subscribe(socket, "subscription { changes }")
-        await asyncio.sleep(2 * changes.LOOK_SECONDS)  # until both have seen how it stands
+            assert (await receive(socket))["payload"]["data"] == {"changes": 0}
         for count, change in enumerate((live.home.rules.define(rule), live.site.key("jobs:read")), 1):
             await change
             assert (await receive(opened))["payload"]["data"] == {"changes": count}

@@ -100,7 +100,10 @@ export function useEvents(filter: EventFilter, onEvent: (event: LiveEvent) => vo
   useStream(EVENTS, { filter }, ({ events }) => onEvent(events), pause);
 }
 
-/** What no event tells of, such as a definition that somebody has changed: then all that is shown is asked again. */
+/**
+ * What no event tells of, such as a definition that somebody has changed: then all that is shown is asked again. So it is when this
+ * begins, since what changed between the first answer and then nobody tells.
+ */
 export function useChanges(): void {
   useStream(CHANGES, {}, beat);
 }

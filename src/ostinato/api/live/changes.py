@@ -22,9 +22,11 @@ class Changes:
         self._seen: dict[str, tuple[float, object]] = {}
 
     async def follow(self, tenant: str) -> AsyncGenerator[int]:
-        """A number for each time that something has changed from now on."""
+        """A number for each time that something has changed from now on. The first one says that it is now: what has
+        changed since somebody last asked, and before this, nobody will tell."""
         before = await self._look(tenant)
         count = 0
+        yield count
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             now = await self._look(tenant)

@@ -134,8 +134,10 @@ def test_a_command_that_does_not_end_is_killed(tmp_path: Path) -> None:
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except ProcessLookupError:  # also if it is collected while its status is read
         return False
-    # A zombie that nobody has collected yet is dead enough; where there is no /proc, trust the signal.
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:  # collected meanwhile; where there is no /proc, trust the signal
+        return not Path("/proc").exists()
+    # A zombie that nobody has collected yet is dead enough.
+    return status.rsplit(")", 1)[1].split()[0] != "Z"

@@ -274,7 +274,8 @@ def freezable(url: str) -> Iterator[tuple[str, Callable[[Ostinato], object], Cal
         def tell(sign: signal.Signals) -> None:
             children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
             for pid in (server.pid, *map(int, children)):
-                os.kill(pid, sign)
+                with contextlib.suppress(ProcessLookupError):  # it has ended since it was listed
+                    os.kill(pid, sign)
 
         yield server.create_database(), lambda _: tell(signal.SIGSTOP), lambda: tell(signal.SIGCONT)
 

@@ -8,28 +8,12 @@ from typing import Any
 
 import pytest
 
-from ostinato.api import limits, protocol, server
+from ostinato.api import protocol, server
 from ostinato.api.graphql import bounds
 from ostinato.store import keys
 from tests.api import support
 from tests.api.support import Site, problem, submitted
 from tests.engine.support import job, task, until
-
-
-@pytest.mark.parametrize("end", [b"", b"\\", b'"', b'\\"'])
-def test_depth_is_found_in_one_pass_whatever_the_text(end: bytes) -> None:
-    body = b"[" * 65 + b'"' + b'\\"' * 200_000 + end
-    began = time.thread_time()
-    assert limits.depth(body, 64) == 65
-    assert time.thread_time() - began < 1
-
-
-@pytest.mark.parametrize(
-    ("text", "deep"),
-    [('["[[[["]', 1), ('["\\\\"[[]]]', 3), ('["a\\"[["]', 1), ("[[]][[[]]]", 3), ('{"a":"b"}', 1)],
-)
-def test_brackets_in_strings_do_not_count(text: str, deep: int) -> None:
-    assert limits.depth(text.encode(), 0) == deep
 
 
 @pytest.mark.parametrize(

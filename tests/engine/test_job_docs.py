@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ostinato import Context
-from ostinato.core import graph, retry
+from ostinato import Context, EngineOptions
+from ostinato.api.settings import ServerOptions
+from ostinato.core import codec, graph, retry
 from tests.engine import support
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/jobs.md").read_text()
@@ -37,6 +38,14 @@ def test_the_defaults_of_retries_are_those_that_are_told() -> None:
         ("maxDelay", policy.max_delay),
     ):
         assert re.search(rf"`{name}`[^`]*\({value:g}\)", told), name
+
+
+def test_the_limits_of_payloads_are_those_that_are_told() -> None:
+    (section,) = re.findall(r"^## What inputs and outputs may be\n(.*?)^## ", PAGE, re.DOTALL | re.MULTILINE)
+    engine, server = EngineOptions(), ServerOptions()
+    assert f"{codec.DEEPEST} levels ({server.max_json_depth} over HTTP)" in section
+    assert f"{engine.max_payload_bytes >> 20} MiB (`EngineOptions(max_payload_bytes=…)`" in section
+    assert f"{server.max_body_bytes >> 20} MiB for a whole request over HTTP" in section
 
 
 async def test_the_example_ends_as_the_page_says(url: str) -> None:

@@ -3,6 +3,8 @@
 import dataclasses
 import datetime
 import math
+import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -48,7 +50,7 @@ def round_trip(value: Any) -> Any:
 
 def nested(depth: int) -> Any:
     value: Any = []
-    for _ in range(depth):
+    for _ in range(depth - 1):
         value = [value]
     return value
 
@@ -115,16 +117,57 @@ def test_what_is_not_json_is_refused(value: Any) -> None:
         codec.encode(value)
 
 
-@pytest.mark.parametrize("depth", [2_000, 100_000])
+def test_values_may_be_500_levels_deep() -> None:
+    value = nested(500)
+    assert codec.parse(codec.encode(value)) == codec.parse(codec.encode(value).decode()) == value
+
+
+@pytest.mark.parametrize("depth", [501, 2_000, 100_000])
 def test_deep_values_are_refused(depth: int) -> None:
-    with pytest.raises(errors.InvalidPayload, match="nested too deeply"):
-        codec.encode(nested(depth))
+    with pytest.raises(errors.InvalidPayload, match="the output is nested deeper than 500 levels"):
+        codec.encode(nested(depth), "the output")
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, '{"a":' * 100_000 + "1" + "}" * 100_000])
-def test_deep_json_text_is_refused(text: str) -> None:
-    with pytest.raises(errors.InvalidPayload, match="nested too deeply"):
-        codec.parse(text)
+@pytest.mark.parametrize("depth", [501, 2_000, 100_000])
+@pytest.mark.parametrize("kind", [str, str.encode])
+def test_deep_json_text_is_refused(depth: int, kind: Callable[[str], Any]) -> None:
+    for text in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
+        with pytest.raises(errors.InvalidPayload, match="the file is nested deeper than 500 levels"):
+            codec.parse(kind(text), "the file")
+
+
+def test_depth_is_counted_outside_of_strings() -> None:
+    assert codec.depth(b"[" * 70 + b"]" * 70, 64) == 70
+    assert codec.depth(b'["' + b"[" * 100 + b'"]', 64) == 1
+    assert codec.depth(b'["\\"' + b"[" * 100 + b'", []]', 64) == 2
+    assert codec.depth(b"[]," * 100, 64) == 1
+
+
+@pytest.mark.parametrize("end", [b"", b"\\", b'"', b'\\"'])
+def test_depth_is_found_in_one_pass_whatever_the_text(end: bytes) -> None:
+    body = b"[" * 65 + b'"' + b'\\"' * 200_000 + end
+    began = time.thread_time()
+    assert codec.depth(body, 64) == 65
+    assert time.thread_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "deep"),
+    [('["[[[["]', 1), ('["\\\\"[[]]]', 3), ('["a\\"[["]', 1), ("[[]][[[]]]", 3), ('{"a":"b"}', 1)],
+)
+def test_brackets_in_strings_do_not_count(text: str, deep: int) -> None:
+    assert codec.depth(text.encode(), 0) == deep
+
+
+@given(
+    st.recursive(st.text('[]{}"\\\n,:a'), lambda inner: st.lists(inner) | st.dictionaries(st.text('[]{}"\\'), inner))
+)
+def test_depth_is_that_of_the_value(value: Any) -> None:
+    def levels(value: Any) -> int:
+        inner = value.values() if isinstance(value, dict) else value
+        return 0 if isinstance(value, str) else 1 + max(map(levels, inner), default=0)
+
+    assert codec.depth(codec.encode(value)) == levels(value)
 
 
 def test_a_value_that_refers_to_itself_is_refused() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import ipaddress
-import itertools
-import re
 import time
 from urllib.parse import urlsplit
 
@@ -15,14 +13,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato import errors
 from ostinato.api import access, routing, settings
+from ostinato.core import codec
 
 BODY_SECONDS = 60.0
 READS = ("GET", "HEAD", "OPTIONS")
 _NAMES_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string, also one that does not end: it is looked at once, and nothing in it is ever tried again."""
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class Limits:
@@ -93,7 +88,7 @@ class Bodies:
             raise errors.RequestRefused(f"the body was not there after {BODY_SECONDS:g} s") from None
         if body:
             _check_media_type(scope)
-            if depth(body, self._depth) > self._depth:
+            if codec.depth(body, self._depth) > self._depth:
                 raise errors.MalformedBody(f"the body is nested deeper than {self._depth} levels", limit=self._depth)
         await self._app(scope, _replayed(body, receive), send)
 
@@ -117,14 +112,6 @@ class Buckets:
             self._buckets.popitem(last=False)
         if left < 1:
             raise errors.TooManyRequests((1 - left) / self._rate)
-
-
-def depth(body: bytes, enough: int) -> int:
-    """How deep JSON text is nested. Not exact where that is not more than `enough`, which is quickly seen."""
-    if body.count(b"[") + body.count(b"{") <= enough:
-        return 0
-    brackets = _STRING.sub(b"", body).translate(None, _NOT_BRACKETS)
-    return max(itertools.accumulate(map(_STEPS.__getitem__, brackets)), default=0)
 
 
 def _too_large(limit: int) -> errors.BodyTooLarge:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable
@@ -16,6 +17,13 @@ _sorted_encoder = msgspec.json.Encoder(order="sorted")
 _decoder = msgspec.json.Decoder()
 
 EMPTY_OBJECT = b"{}"
+
+DEEPEST = 500
+"""How deep a payload may be nested. Python itself reads 1,000 levels or 10,000, as its version has it, less what it is
+deep in calls: what one process has written, every other one is to read."""
+
+_NOT_BRACKETS_OR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 _SUSPECT = re.compile("surrogate|truncated")
 _ESCAPES = re.compile(
@@ -34,7 +42,9 @@ def encode(value: Any, what: str = "value", limit: int | None = None) -> bytes:
     try:
         data = _encoder.encode(value)
     except RecursionError:
-        raise errors.InvalidPayload(f"{what} is nested too deeply or refers to itself: flatten it") from None
+        raise errors.InvalidPayload(
+            f"{what} is nested deeper than {DEEPEST} levels, or refers to itself: flatten it"
+        ) from None
     except UnicodeEncodeError:
         raise errors.InvalidPayload(lone_surrogate(what)) from None
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
@@ -51,6 +61,8 @@ def encode(value: Any, what: str = "value", limit: int | None = None) -> bytes:
             size=len(data),
             limit=limit,
         )
+    if len(data) > DEEPEST and depth(data, DEEPEST) > DEEPEST:
+        raise errors.InvalidPayload(too_deep(what))
     return data
 
 
@@ -59,7 +71,7 @@ def encode_own(value: Any) -> bytes:
     try:
         return _encoder.encode(value)
     except RecursionError:
-        raise errors.InvalidPayload("the value is nested too deeply: flatten it") from None
+        raise errors.InvalidPayload(too_deep("the value")) from None
     except UnicodeEncodeError:
         raise errors.InvalidPayload("the value has text with a lone surrogate, which is not valid Unicode") from None
 
@@ -69,7 +81,7 @@ def encode_canonical(value: Any) -> bytes:
     try:
         return _sorted_encoder.encode(value)
     except RecursionError:
-        raise errors.InvalidPayload("the value is nested too deeply: flatten it") from None
+        raise errors.InvalidPayload(too_deep("the value")) from None
 
 
 def decode(data: bytes | str) -> Any:
@@ -111,11 +123,27 @@ def cannot_open(stored: bytes) -> errors.DecryptionFailed:
 def parse(text: bytes | str, what: str = "input") -> Any:
     """Read JSON that came from outside."""
     try:
-        return _decoder.decode(text)
+        found = _decoder.decode(text)
     except RecursionError:
-        raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None
+        raise errors.InvalidPayload(too_deep(what)) from None
     except (UnicodeError, msgspec.MsgspecError) as error:
         raise errors.InvalidPayload(why_not_json(text, what, error)) from None
+    if len(text) > DEEPEST and depth(text if isinstance(text, bytes) else text.encode(), DEEPEST) > DEEPEST:
+        raise errors.InvalidPayload(too_deep(what))
+    return found
+
+
+def depth(text: bytes, enough: int = 0) -> int:
+    """How deep JSON text is nested. Not exact where that is not more than `enough`, which is quickly seen."""
+    if text.count(b"[") + text.count(b"{") <= enough:
+        return 0
+    quoted = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NOT_BRACKETS_OR_QUOTES)
+    brackets = b"".join(quoted.replace(b'""', b"").split(b'"')[::2])
+    return max(itertools.accumulate(map(_STEPS.__getitem__, brackets)), default=0)
+
+
+def too_deep(what: str) -> str:
+    return f"{what} is nested deeper than {DEEPEST} levels: flatten it"
 
 
 def why_not_json(text: bytes | str, what: str, error: Exception) -> str:

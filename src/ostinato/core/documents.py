@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 import msgspec
 
 from ostinato import errors
-from ostinato.core import shapes
+from ostinato.core import codec, shapes
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -32,7 +32,7 @@ def read(document: Any, kind: type[T], field: str = "") -> T:
     except msgspec.ValidationError as error:
         raise _located(error, field, kind) from None
     except RecursionError:
-        raise errors.InvalidPayload(f"{field or 'the document'} is nested too deeply: flatten it") from None
+        raise errors.InvalidPayload(codec.too_deep(field or "the document")) from None
     except UnicodeEncodeError:
         raise no_text(field or "the document") from None
 

@@ -392,4 +392,4 @@ def _convert(document: Any, kind: Any, what: str) -> Any:
     except UnicodeEncodeError:
         raise errors.InvalidInput(codec.lone_surrogate(what)) from None
     except RecursionError:
-        raise errors.InvalidPayload(f"{what} is nested too deeply: flatten it") from None
+        raise errors.InvalidPayload(codec.too_deep(what)) from None

@@ -13,6 +13,7 @@ from starlette.requests import HTTPConnection
 from ostinato import errors
 from ostinato.api import access, calls, limits
 from ostinato.api.live import hub, messages
+from ostinato.core import codec
 
 CHECK_SECONDS = 1.0
 """How often it is asked whether a key still works. What is known of a key is believed for two seconds more."""
@@ -43,7 +44,7 @@ async def valid(connection: HTTPConnection, principal: access.Principal) -> bool
 def read_message(text: str) -> dict[str, Any] | None:
     """A message that is a JSON object and not too deep; else None."""
     data = text.encode("utf-8", "replace")
-    if limits.depth(data, MOST_DEPTH) > MOST_DEPTH:
+    if codec.depth(data, MOST_DEPTH) > MOST_DEPTH:
         return None
     try:
         found = msgspec.json.decode(data)

@@ -100,6 +100,7 @@ def test_a_bad_url_says_what_a_good_one_is(url: str) -> None:
         ("postgresql://[zz]/x", "the host in the URL"),
         ("postgresql://h:notaport/x", "the port in the URL"),
         ("postgresql://h:99999/x", "the port in the URL"),
+        ("postgresql://u:1@h:5432,other:notaport/x", "the port in the URL"),
         ("postgresql://h/x?port=one", "the port in the URL"),
         ("postgresql://h/x?port=5432,99999", "the port in the URL"),
         ("postgresql://h/x?sslmode", "what stands behind the [?] in the URL"),
@@ -108,6 +109,14 @@ def test_a_bad_url_says_what_a_good_one_is(url: str) -> None:
 def test_a_bad_url_of_postgresql_says_which_part_is_wrong(url: str, said: str) -> None:
     with pytest.raises(errors.InvalidUrl, match=said):
         connect.connect(url)
+
+
+@pytest.mark.parametrize(
+    "hosts", ["h1:5432,h2:5433", "h1,h2:5433", "u:p@h1:5432,h2", "[::1]:5432,[::2]:5433", "%2Ftmp:5432,h:", "u:p@h"]
+)
+def test_a_url_of_postgresql_may_name_several_servers(hosts: str) -> None:
+    """Of a replicated one, that which can be written to is found by the driver."""
+    connect.connect(f"postgresql://{hosts}/x")
 
 
 @pytest.mark.parametrize("setting", ["sslmode=foo", "sslnegotiation=foo", "gsslib=foo", "service=x&sslmode=foo"])

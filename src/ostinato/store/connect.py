@@ -61,11 +61,18 @@ def _check_server(url: str) -> None:
         ) from None
     ports = [port for value in given.get("port", []) for port in value.split(",")]
     try:
-        valid = all(0 <= int(port) <= LARGEST_PORT for port in [parts.port or 0, *ports])
+        valid = all(0 <= int(port) <= LARGEST_PORT for port in [*_ports_of_hosts(parts.netloc), *ports])
     except ValueError:
         valid = False
     if not valid:
         raise errors.InvalidUrl(f"the port in the URL is not a number from 0 to {LARGEST_PORT}")
+
+
+def _ports_of_hosts(netloc: str) -> list[str]:
+    """There may be several, each with a port or without: the driver takes the one that can be written to."""
+    hosts = netloc.partition("@")[2] if "@" in netloc else netloc
+    ports = [host.rpartition("]")[2].partition(":")[2] for host in hosts.split(",")]
+    return [urllib.parse.unquote(port) for port in ports if port]
 
 
 def _not_understood(url: str) -> errors.InvalidUrl:

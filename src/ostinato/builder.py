@@ -25,6 +25,9 @@ class Graph:
         self._name = name
         self._settings = settings
         self._tasks: list[dict[str, Any]] = []
+        self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
+        """The last number that was put behind a name to make an id."""
 
     def task(
         self,
@@ -39,7 +42,7 @@ class Graph:
         """Add a task that runs `function` with the given input. `options` are retry, timeout, optional and so on."""
         name = function.name if isinstance(function, functions.Function) else function
         graph.check_name(name, "the name of a function")
-        chosen = task_id or self._free_id(name)
+        chosen = graph.check_id(task_id or self._free_id(name), "task_id")
         task: dict[str, Any] = {
             "taskId": chosen,
             "name": name,
@@ -50,6 +53,7 @@ class Graph:
             task["queue"] = function.queue
         task |= _camel(options or {}, _OPTIONS, "an option of a task")
         self._tasks.append(task)
+        self._taken.add(chosen)
         return TaskRef(chosen)
 
     def document(self) -> dict[str, Any]:
@@ -58,10 +62,13 @@ class Graph:
 
     def _free_id(self, name: str) -> str:
         base = "".join(c if c.isalnum() or c in "._:-" else "-" for c in name)
-        taken = {task["taskId"] for task in self._tasks}
-        if base not in taken:
-            return graph.check_id(base, "task_id")
-        return next(f"{base}-{n}" for n in range(2, len(taken) + 3) if f"{base}-{n}" not in taken)
+        if base not in self._taken:
+            return base
+        number = self._numbers.get(base, 1) + 1
+        while f"{base}-{number}" in self._taken:
+            number += 1
+        self._numbers[base] = number
+        return f"{base}-{number}"
 
 
 def _names(kind: type[msgspec.Struct], given: set[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ostinato import Ostinato, errors
+from ostinato.core import rows
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -227,6 +228,31 @@ async def test_signals_go_by_name_and_job(url: str) -> None:
         assert (await support.standing(one)) == {"a": "waiting"}
         await one.signal("go", 1)
         assert await one.result(support.PATIENCE) == {"a": 1}
+
+
+async def test_signals_of_before_are_not_read_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job may get thousands of one name: neither who sends the next one nor who waits for it looks at all of them."""
+    app = support.make(url)
+    seen = 0
+    make = rows.Signal
+
+    def counted(*values: Any) -> rows.Signal:
+        nonlocal seen
+        seen += 1
+        return make(*values)
+
+    @app.function
+    async def listen(ctx: Any) -> list[int]:
+        return [await ctx.wait_for("go") for _ in range(20)]
+
+    monkeypatch.setattr(rows, "Signal", counted)
+    async with app:
+        made = await app.submit(job(task("a", "listen")))
+        for n in range(20):
+            await app.signal(made.job_id, "go", n, signal_id=f"s{n:02}")
+        assert await made.result(support.PATIENCE) == {"a": list(range(20))}
+        assert await app.signal(made.job_id, "go", 5, signal_id="s05") is False
+    assert seen < 100  # each is made when it is sent and perhaps when it is taken; if all were read, 400 at least
 
 
 async def test_many_signals_at_once_wake_as_many(url: str) -> None:

@@ -55,6 +55,8 @@ INDEXES = {
     "find_waiting_approvals": "approval_waiting",
     "find_approvals": "approval_requested",
     "find_approvals_of_job": "approval_pkey",
+    "load_signals": "signal_untaken",
+    "load_sent_signals": "signal_pkey",
     "count_ahead": "ready_pkey",
     "read_dependencies": "edge_down",
     "read_open_dependencies": "edge_down",
@@ -80,8 +82,14 @@ INDEXES |= {
 }
 COUNTS = {name for name in INDEXES if name.startswith("count_") or "tall" in name}
 """They gather what they find, in whatever way."""
-SORTS = {"find_dead_letters_by_job", "find_approvals_of_job", "read_dependencies", "read_open_dependencies"}
-"""A job has few of them, and a task few dependencies, as a rule."""
+SORTS = {
+    "find_dead_letters_by_job",
+    "find_approvals_of_job",
+    "read_dependencies",
+    "read_open_dependencies",
+    "load_signals",
+}
+"""There are few: of a job, of the dependencies of a task as a rule, and of signals as many as tasks begin to wait."""
 NOT_FOR_TENANTS = {"take_tallies", "prune_tally"}
 
 FILL = """
@@ -125,6 +133,9 @@ INSERT INTO item (
 SELECT 'default', 'item-' || n, 'pipeline', 1, 1 + (n / 5) % 20, n % 50 = 0, 1, CAST('{}' AS {bytes}), 1,
     CASE WHEN n % 100 = 0 THEN n END, 0, n, n, CAST('' AS {bytes}), CAST('null' AS {bytes})
 FROM numbers WHERE n % 5 = 0;
+INSERT INTO signal (tenant, job_id, name, signal_id, payload, taken)
+SELECT 'default', 'job-' || (n % 5), 'name-' || (n % 20), 'signal-' || n, CAST('{}' AS {bytes}), n % 50 <> 0
+FROM numbers;
 INSERT INTO ready (tenant, queue, name, rank, ready_at, job_id, task_id)
 SELECT 'default', 'default', 'name-' || (n % 20), 0, n, 'job-' || n, 'task' FROM numbers;
 """

@@ -319,6 +319,7 @@ class Ledger(sheet.Sheet):
 
     def keep_signal(self, signal: rows.Signal) -> None:
         self.new_signals.append(signal)
+        self.sent_signals.add((signal.job_id, signal.name, signal.signal_id))
         self.signals.setdefault((signal.job_id, signal.name), []).append(signal)
 
     def take_signal(self, job_id: str, name: str) -> rows.Signal | None:

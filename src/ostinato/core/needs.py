@@ -21,6 +21,9 @@ class Needs(msgspec.Struct):
     whole_jobs: set[str] = set()
     idempotency_keys: set[str] = set()
     signals: set[tuple[str, str]] = set()
+    """Names of signals, by job, of which tasks may take one each."""
+    sent_signals: set[tuple[str, str, str]] = set()
+    """Signals, by job and name, that may have been sent before."""
     waiters: set[tuple[str, str]] = set()
     timers: set[rows.TaskKey] = set()
     approvals: set[rows.TaskKey] = set()

@@ -45,7 +45,10 @@ class Sheet(msgspec.Struct):
     dependants: dict[rows.TaskKey, list[str]] = {}
     dependencies: dict[rows.TaskKey, list[str]] = {}
     jobs_by_idempotency_key: dict[str, rows.Job] = {}
-    signals: dict[rows.TaskKey, list[rows.Signal]] = {}
+    signals: dict[tuple[str, str], list[rows.Signal]] = {}
+    """By job and name, if a task may take one: those that nobody has taken yet."""
+    sent_signals: set[tuple[str, str, str]] = set()
+    """By job and name, of those that are being sent: those that were sent before."""
     waiters: dict[rows.TaskKey, list[rows.Timer]] = {}
     timers: dict[rows.TaskKey, rows.Timer] = {}
     awaiting_turn: dict[str, dict[str, rows.Task]] = {}

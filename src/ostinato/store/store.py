@@ -292,7 +292,7 @@ def _load(
         missing = recalled.enter_candidates(candidates, book)
         if missing:
             _enter(book, (yield fetch("load_tasks", tenant=tenant, keys=missing)))
-    if wanted.waiters or wanted.signals or wanted.timers or wanted.approvals:
+    if wanted.waiters or wanted.signals or wanted.sent_signals or wanted.timers or wanted.approvals:
         yield from _load_waiting(tenant, wanted, book)
     if wanted.budget_waiters:
         found = yield fetch("load_waiting_for_budget", tenant=tenant, job_ids=sorted(wanted.budget_waiters))
@@ -354,10 +354,13 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
         if keys:
             _enter(book, (yield fetch("load_tasks", tenant=tenant, keys=keys)))
     if wanted.signals:
-        found = yield fetch("load_signals", tenant=tenant, keys=sorted(wanted.signals))
+        found = yield fetch("load_signals", tenant=tenant, keys=sorted(wanted.signals), most=len(wanted.tasks))
         for row in found:
             signal = rows.Signal(*row)
             book.signals.setdefault((signal.job_id, signal.name), []).append(signal)
+    if wanted.sent_signals:
+        found = yield fetch("load_sent_signals", tenant=tenant, keys=sorted(wanted.sent_signals))
+        book.sent_signals |= {(job_id, name, signal_id) for job_id, name, signal_id in found}
     if wanted.timers:
         found = yield fetch("load_timers", tenant=tenant, keys=sorted(wanted.timers))
         for row in found:

@@ -65,12 +65,11 @@ class SendSignal(msgspec.Struct, gc=False):
     def needs(self, wanted: needs.Needs) -> None:
         wanted.job(self.job_id)
         wanted.waiters.add((self.job_id, self.name))
-        wanted.signals.add((self.job_id, self.name))
+        wanted.sent_signals.add((self.job_id, self.name, self.signal_id))
 
     def apply(self, book: ledger.Ledger) -> bool:
         """True if a task was waiting for it. A signal id that was sent before changes nothing."""
-        sent = book.signals.get((self.job_id, self.name), ())
-        if any(signal.signal_id == self.signal_id for signal in sent):
+        if (self.job_id, self.name, self.signal_id) in book.sent_signals:
             return False
         job = book.running_job(self.job_id)
         stored = book.payload(self.job_id, self.payload)

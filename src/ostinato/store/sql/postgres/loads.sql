@@ -108,13 +108,24 @@ FROM edge e WHERE e.tenant = :tenant AND e.job_id = ANY(:job_ids::text[])
 ORDER BY e.job_id, e.up, e.down;
 
 -- name: load_signals
--- Signals of a job by name, oldest first; those that were taken are kept, so that none is taken twice.
+-- The first signals of a job by name that nobody has taken, oldest first.
 SELECT s.job_id, s.name, s.signal_id, s.payload, s.taken
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, name)
 CROSS JOIN LATERAL (
-    SELECT * FROM signal x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.name = k.name OFFSET 0
+    SELECT * FROM signal x
+    WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.name = k.name AND NOT x.taken
+    ORDER BY x.signal_id LIMIT :most
 ) s
 ORDER BY s.signal_id;
+
+-- name: load_sent_signals
+-- Which signals were sent before. Those that were taken are kept, so that none is taken twice.
+SELECT s.job_id, s.name, s.signal_id
+FROM unnest(:keys.0::text[], :keys.1::text[], :keys.2::text[]) AS k (job_id, name, signal_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM signal x
+    WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.name = k.name AND x.signal_id = k.signal_id OFFSET 0
+) s;
 
 -- name: load_waiters
 -- Tasks that wait for a signal, in the order of their jobs.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ostinato.core import codec, commands, rows
 from ostinato.core.commands import gating
-from ostinato.engine import observing, service
+from ostinato.engine import committer, observing, service
 from ostinato.store import fleet, store
 
 T = TypeVar("T", fleet.LostLease, fleet.DueTimer)
 Committed = Callable[[str, store.Outcome], None]
+log = logging.getLogger("ostinato")
 
 
 class Timers(service.Service):
@@ -29,9 +31,8 @@ class Timers(service.Service):
         due, following = await self._store.due_timers()
         fired = False
         for tenant, timers in _by_tenant(due):
-            outcome = await self._store.execute(tenant, [commands.FireTimer(item.timer) for item in timers])
-            self._committed(tenant, outcome)
-            fired = fired or True in outcome.answers
+            batch = [commands.FireTimer(item.timer) for item in timers]
+            fired = True in await _carry_out(self._store, self._committed, tenant, batch) or fired
         if due:  # perhaps there are more; if none of these could be fired, somebody else is at it
             return 0.0 if fired else self._poll_seconds
         if following is None:
@@ -57,8 +58,8 @@ class Reaper(service.Service):
     async def run_once(self) -> float:
         for tenant, worker_id in await self._store.dead_workers():
             leases = await self._store.leases_of_dead_worker(tenant, worker_id)
-            tokens = sorted({lease.token for lease in leases})
-            await self._expire(tenant, leases, commands.DropLeases(worker_id, tokens))
+            over = {lease.token for lease in leases} - await self._expire(tenant, leases)
+            await self._store.execute(tenant, [commands.DropLeases(worker_id, sorted(over))])
             await self._store.forget_dead_worker(tenant, worker_id)
         if time.monotonic() - self._swept_at >= self._sweep_seconds:
             await self.sweep()
@@ -71,13 +72,12 @@ class Reaper(service.Service):
         for tenant, leases in _by_tenant(orphans):
             await self._expire(tenant, leases)
 
-    async def _expire(self, tenant: str, leases: Sequence[fleet.LostLease], *after: commands.Command) -> None:
-        """All of it in one transaction: a claim is forgotten only together with what it held."""
-        batch: list[commands.Command] = [commands.Expire(x.job_id, x.task_id, x.token, _why(x)) for x in leases]
-        batch += after
-        outcome = await self._store.execute(tenant, batch)
-        self._committed(tenant, outcome)
-        self._observers.lost(tenant, outcome.answers.count(True))
+    async def _expire(self, tenant: str, leases: Sequence[fleet.LostLease]) -> set[str]:
+        """The answer is which claims still hold a task that cannot be taken back: they are not to be forgotten."""
+        batch = [commands.Expire(x.job_id, x.task_id, x.token, _why(x)) for x in leases]
+        answers = await _carry_out(self._store, self._committed, tenant, batch)
+        self._observers.lost(tenant, answers.count(True))
+        return {x.token for x, answer in zip(leases, answers, strict=True) if isinstance(answer, store.Refused)}
 
 
 class Pruner(service.Service):
@@ -106,6 +106,24 @@ class Pruner(service.Service):
             seconds = said.get("retention", gating.RETENTION)
             while await self._store.prune_name(tenant, f"gate:{gate.name}", seconds):
                 pass
+
+
+async def _carry_out(
+    target: store.Store, committed: Committed, tenant: str, batch: Sequence[commands.Command]
+) -> list[Any]:
+    """All of it in one transaction; or, if one of the commands cannot be carried out, one for each: what is wrong with
+    a job is not the trouble of all others."""
+    try:
+        outcome = await target.execute(tenant, batch)
+    except committer.TROUBLE:
+        raise
+    except Exception as error:
+        if len(batch) > 1:
+            return [answer for one in batch for answer in await _carry_out(target, committed, tenant, [one])]
+        log.warning("for tenant %r this cannot be done, and is tried again: %r: %r", tenant, batch[0], error)
+        return [store.Refused(error)]
+    committed(tenant, outcome)
+    return outcome.answers
 
 
 def _why(lease: fleet.LostLease) -> rows.Failure:

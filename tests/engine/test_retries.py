@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Retry, RetryAfter, SyncContext, errors
+from ostinato import Retry, RetryAfter, SyncContext, errors, testing
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -312,3 +312,17 @@ async def test_the_traceback_is_kept(url: str) -> None:
         made = await app.submit(job(task("a", "flaky")))
         error = await support.failure(made)
         assert "in _run" in error.failed["a"]["traceback"]
+
+
+async def test_a_function_that_allows_fewer_attempts_than_were_made_gets_its_last_one(url: str) -> None:
+    """A new version of the program is stricter than the one that made the first attempts."""
+    clock, made, calls = testing.Clock(), "", []
+    for attempts in (5, 1):
+        app = support.make(url)
+        flaky = support.Flaky(app, failures=9, retry=Retry(max_attempts=attempts, base_delay=60, multiplier=1))
+        async with testing.open(app, clock) as kit:
+            made = made or (await app.submit(job(task("a", "flaky")))).job_id
+            await kit.advance(61)
+            calls.append([attempt for _, attempt in flaky.calls])
+            await kit.audit()
+    assert calls == [[1], [2]]

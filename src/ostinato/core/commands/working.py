@@ -92,7 +92,9 @@ class Claim(msgspec.Struct, gc=False):
         else:
             task.attempt += 1
         changed = book.retry_of(task) if book.retries else None
-        task.max_attempts = policy.max_attempts if changed is None else changed.max_attempts
+        most = policy.max_attempts if changed is None else changed.max_attempts
+        # The function may allow fewer attempts by now than were made: then this one is the last.
+        task.max_attempts = most if fresh else max(most, task.attempt - task.attempt_base)
         token, now = self.token, book.now
         task.worker = self.worker
         task.token = token

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from ostinato import EngineOptions, Ostinato, Retry
+from ostinato import EngineOptions, Ostinato, Retry, functions
 from ostinato.core import commands, rows
 from ostinato.engine import committer, worker
+from ostinato.reactions import own
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -372,6 +373,48 @@ async def test_a_worker_that_was_declared_dead_loses_its_task_which_counts_as_an
         *lost, last = [a.outcome for a in (await made.task("a")).attempts]
         assert set(lost) == {"lost"}  # more than one of them, if it was back already when it was declared dead again
         assert last == "completed"
+
+
+async def test_a_function_that_holds_up_the_event_loop_makes_nobody_look_dead(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the worker that runs it, nor the one that runs the engine's own functions in the same process."""
+    app = support.make(url, lease_seconds=2)
+    started, end = asyncio.Event(), asyncio.Event()
+    real = own.make
+
+    def slow(*args: Any, **settings: Any) -> dict[str, functions.Function]:
+        async def wait(**_: Any) -> None:
+            started.set()
+            await end.wait()
+
+        return {name: functions.Function(name, wait, retry=Retry(), timeout=None) for name in real(*args, **settings)}
+
+    left: list[float] = []
+
+    def look() -> None:
+        for _ in range(7):
+            time.sleep(0.5)
+            expire = asyncio.run(support.sql(url, "SELECT expires_at FROM worker"))
+            left.extend(at / 1e6 - time.time() for (at,) in expire)
+
+    @app.function
+    async def hold_up() -> None:
+        looking = threading.Thread(target=look)
+        looking.start()
+        looking.join()
+
+    monkeypatch.setattr(own, "make", slow)
+    async with app:
+        target = {"job": {"tasks": [{"taskId": "t", "name": "echo"}]}}
+        await app.rules.define({"name": "r", "pattern": {"source": ["shop"]}, "targets": [target]})
+        await app.post_events({"id": "1", "source": "shop", "detail-type": "Order", "detail": {}})
+        await support.soon(started.wait())
+        assert len(await app.engine.store.workers("default")) == 2
+        await run(app, task("a", "hold_up"))
+        end.set()
+    assert len(left) == 14
+    assert min(left) > 0, left
 
 
 async def test_a_worker_that_is_back_keeps_what_it_claims(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

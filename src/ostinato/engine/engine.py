@@ -215,8 +215,15 @@ class Engine:
             started.worker_id,
             self.options.lease_seconds,
             self._lost_from_thread,
+            self._working_guests,
         )
         await self.pulse.start(beating=not self._manual)
+
+    def _working_guests(self) -> list[tuple[str, str]]:
+        """By tenant, the workers that run something and must not look dead while the event loop is held up. Another
+        thread asks."""
+        workers = [(guest.tenant, guest.worker) for guest in list(self.guests)]
+        return [(tenant, own.worker_id) for tenant, own in workers if own is not None and own.busy]
 
     async def register(self) -> None:
         """Make this worker and its functions known."""

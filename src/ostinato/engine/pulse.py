@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from ostinato import errors, threads
@@ -17,7 +17,8 @@ log = logging.getLogger("ostinato")
 
 
 class Pulse:
-    """Beats for one worker. The same thread also serves reads for code that cannot wait for the event loop."""
+    """Beats for one worker, and for others of the process that run something. The same thread also serves reads for
+    code that cannot wait for the event loop."""
 
     def __init__(
         self,
@@ -26,12 +27,14 @@ class Pulse:
         worker_id: str,
         lease_seconds: float,
         on_lost: Callable[[], None],
+        others: Callable[[], Iterable[tuple[str, str]]] = tuple,
     ) -> None:
         self._open_database = open_database
         self._tenant = tenant
         self._worker_id = worker_id
         self._lease_seconds = lease_seconds
         self._on_lost = on_lost
+        self._others = others
         self._ready = threading.Event()
         self._error: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -87,6 +90,8 @@ class Pulse:
     async def _beat(self, target: store.Store) -> None:
         try:
             alive = await target.beat(self._tenant, self._worker_id, self._lease_seconds)
+            for tenant, worker_id in self._others():  # whoever looks after them hears if one of them is lost
+                await target.beat(tenant, worker_id, self._lease_seconds)
         except Exception as error:
             log.warning("a heartbeat did not reach the database: %s", error)
             return

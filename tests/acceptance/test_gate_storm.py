@@ -15,14 +15,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from ostinato import EngineOptions, Ostinato, audit
-from tests.acceptance import stormy, test_remote_kill
+from tests.acceptance import stormy
 
 KILLS = int(os.environ.get("OSTINATO_STORM_KILLS", "6"))
 PATIENCE = 60 + stormy.KEYS
@@ -88,9 +88,9 @@ async def test_each_gate_opens_once(url: str, tmp_path: Path) -> None:
 class Servers:
     """Server processes, and senders who go on until somebody has answered them."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, new_port: Callable[[], int]) -> None:
         self._url = url
-        self._ports = [test_remote_kill.free_port() for _ in range(stormy.SHARES)]
+        self._ports = [new_port() for _ in range(stormy.SHARES)]
         self._processes = [self._spawn(port) for port in self._ports]
         self.answers: list[tuple[stormy.Arrival, str, bool]] = []
 
@@ -127,12 +127,12 @@ class Servers:
 
 
 @pytest.mark.timeout(3 * PATIENCE)
-async def test_each_gate_opens_once_through_servers_that_are_killed(url: str) -> None:
+async def test_each_gate_opens_once_through_servers_that_are_killed(url: str, new_port: Callable[[], int]) -> None:
     """X12, E7, E8: the senders are outside, and say again what nobody has acknowledged, to whoever is there."""
     options = EngineOptions(work=False, maintain=False, poll_seconds=0.1, check_functions=False)
     async with Ostinato(url, options=options) as watcher:
         await watcher.gates.define(stormy.GATE)
-        servers = Servers(url)
+        servers = Servers(url, new_port)
         try:
             async with asyncio.timeout(PATIENCE):
                 await send_all(servers)

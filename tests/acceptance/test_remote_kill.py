@@ -9,10 +9,10 @@ import collections
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -27,11 +27,6 @@ APP = """
 from tests.acceptance import killable
 app = killable.build("sqlite:////nowhere/none.db", {effects!r})
 """
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def spawn_server(url: str, port: int) -> subprocess.Popen[bytes]:
@@ -69,8 +64,8 @@ async def serving(port: int) -> None:
                 await asyncio.sleep(0.05)
 
 
-async def test_killed_servers_and_workers_lose_nothing(url: str, tmp_path: Path) -> None:
-    effects, key_file, port = tmp_path / "effects", tmp_path / "key", free_port()
+async def test_killed_servers_and_workers_lose_nothing(url: str, tmp_path: Path, new_port: Callable[[], int]) -> None:
+    effects, key_file, port = tmp_path / "effects", tmp_path / "key", new_port()
     effects.touch()
     (tmp_path / "shop.py").write_text(APP.format(effects=str(effects)))
     draw = random.Random(7)
@@ -149,8 +144,10 @@ async def long(ctx: Context):
 """
 
 
-async def test_a_recorded_step_does_not_run_again_after_a_kill(url: str, tmp_path: Path) -> None:
-    effects, key_file, port = tmp_path / "effects", tmp_path / "key", free_port()
+async def test_a_recorded_step_does_not_run_again_after_a_kill(
+    url: str, tmp_path: Path, new_port: Callable[[], int]
+) -> None:
+    effects, key_file, port = tmp_path / "effects", tmp_path / "key", new_port()
     effects.touch()
     (tmp_path / "shop.py").write_text(STEPPED.format(effects=str(effects)))
     async with Ostinato(url, options=EngineOptions(work=False, maintain=False, check_functions=False)) as watcher:
@@ -171,12 +168,12 @@ async def test_a_recorded_step_does_not_run_again_after_a_kill(url: str, tmp_pat
     assert effects.read_text().split("\n") == ["paid", "entered 1", "entered 2", ""]
 
 
-def test_the_key_is_not_shown(tmp_path: Path) -> None:
+def test_the_key_is_not_shown(tmp_path: Path, new_port: Callable[[], int]) -> None:
     """From a file or the environment it reaches neither the list of processes nor what is printed."""
     secret = "ost_0123456789abcdef_" + "s" * 43
     (tmp_path / "key").write_text(secret)
     (tmp_path / "shop.py").write_text("from ostinato import Ostinato\napp = Ostinato()\n@app.function\ndef f(): pass\n")
-    place = ["--server", f"http://127.0.0.1:{free_port()}"]
+    place = ["--server", f"http://127.0.0.1:{new_port()}"]
     for arguments, more in ((["--key-file", str(tmp_path / "key")], {}), ([], {"OSTINATO_KEY": secret})):
         command = [sys.executable, "-m", "ostinato.cli.main", "worker", f"{tmp_path}/shop.py:app", *place, *arguments]
         pipe = subprocess.PIPE

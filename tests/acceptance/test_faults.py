@@ -67,10 +67,9 @@ async def test_a_worker_paused_beyond_its_lease_changes_nothing_when_it_wakes(ur
         healthy = None
         try:
             jobs = await app.submit_many([killable.job(number) for number in range(30)])
-            for _ in range(200):
-                if "run" in effects.read_text():
-                    break
-                await asyncio.sleep(0.02)
+            async with asyncio.timeout(20):
+                while "run" not in effects.read_text():
+                    await asyncio.sleep(0.02)
             zombie.send_signal(signal.SIGSTOP)
             healthy = spawn(url, effects)
             await asyncio.sleep(2.5)

@@ -293,7 +293,7 @@ async def test_waiting_ends_in_time_though_the_database_says_nothing(url: str) -
                 took = [await timed_out(handle) for handle in (made, found, made, found)]
             finally:
                 thaw()
-            assert max(took) < 1.6
+            assert max(took) < 5  # 1.1 s on a calm machine; without a limit, a minute or for ever
 
 
 async def timed_out(handle: Job) -> float:

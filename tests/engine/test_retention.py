@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ostinato import errors
+from ostinato.store import fleet
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -29,6 +30,16 @@ async def test_a_finished_job_is_removed_with_all_that_belongs_to_it(url: str) -
         assert {table: await support.count(url, table) for table in tables} == dict.fromkeys(tables, 0)
         with pytest.raises(errors.JobNotFound):
             await app.job(made.job_id)
+
+
+async def test_large_jobs_go_a_few_at_a_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of tasks in one transaction would hold up everybody else who writes to the file."""
+    monkeypatch.setattr(fleet, "PRUNE_TASKS", 5)
+    async with support.opened(url, work=False, check_functions=False) as app:
+        for tasks in (7, 1, 2, 2, 4):
+            made = await app.submit(job(*[task(f"t{n}") for n in range(tasks)]))
+            await made.cancel()
+        assert [await app.engine.store.prune("default", 0, 0) for _ in range(4)] == [1, 3, 1, 0]
 
 
 async def test_what_is_young_stays(url: str) -> None:

@@ -15,6 +15,8 @@ PRUNE_TABLES = (
     "blob", "signal", "step", "timer", "dead_letter", "edge", "event_page", "job_tag", "gate_key",
     "approval", "usage", "task", "job",
 )  # fmt: skip
+PRUNE_TASKS = 50_000
+"""Tasks that go in one transaction, but for a larger job alone: nobody else writes to an SQLite file meanwhile."""
 
 
 class LostLease(NamedTuple):
@@ -206,8 +208,8 @@ class Fleet:
     async def prune(self, tenant: str, default_seconds: float, older_than: float | None = None, most: int = 200) -> int:
         """Remove what ended longer ago than the tenant's retention, or than `older_than` seconds.
 
-        Up to `most` jobs, as many executions elsewhere, and as many items that were never run. What others have told is
-        kept as long.
+        Up to `most` jobs, fewer if they are large, as many executions elsewhere, and as many items that were never run.
+        What others have told is kept as long.
         """
 
         def script() -> database.Script[int]:
@@ -251,12 +253,24 @@ def _remove(tenant: str, before: int, old: list[database.Row]) -> database.Scrip
     if not old:
         return 0
     # A job that was resumed since then is not finished any more.
-    locked = yield fetch("lock_finished", tenant=tenant, before=before, job_ids=[row[0] for row in old])
+    locked = yield fetch("lock_finished", tenant=tenant, before=before, job_ids=_few_tasks(old))
     job_ids = [row[0] for row in locked]
     for table in PRUNE_TABLES:
         yield fetch(f"prune_{table}", tenant=tenant, job_ids=job_ids)
     yield from _count_items_off(tenant, (yield fetch("prune_item", tenant=tenant, job_ids=job_ids)))
     return len(job_ids)
+
+
+def _few_tasks(old: list[database.Row]) -> list[str]:
+    """The first of the jobs, with no more tasks together than go in one transaction."""
+    chosen: list[str] = []
+    tasks = 0
+    for job_id, total in old:
+        tasks += total
+        if chosen and tasks > PRUNE_TASKS:
+            break
+        chosen.append(job_id)
+    return chosen
 
 
 def _count_items_off(tenant: str, items: list[database.Row]) -> database.Script[None]:

@@ -86,8 +86,8 @@ RETURNING tenant;
 SELECT retention_seconds FROM tenant WHERE tenant = :tenant;
 
 -- name: finished_jobs_of_name
--- Jobs of one name that ended before a time, oldest first.
-SELECT job_id FROM job
+-- Jobs of one name that ended before a time, oldest first, and how many tasks they have.
+SELECT job_id, total FROM job
 WHERE tenant = :tenant AND name = :name AND name <> '' AND created_at < :before
     AND finished_at IS NOT NULL AND finished_at < :before
     AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open)
@@ -95,10 +95,11 @@ ORDER BY created_at, job_id
 LIMIT :most;
 
 -- name: finished_jobs
--- Jobs that ended in a way, before a time, oldest first; without the runs of items that are not over. What has ended before it
--- was also entered before it (unless a clock was set back: then it goes a little later). An index by when jobs end would be
--- written for each job and read by nobody else; without it, those that were entered before and ended since are looked at too.
-SELECT job_id FROM job
+-- Jobs that ended in a way, before a time, oldest first, and how many tasks they have; without the runs of items that are not
+-- over. What has ended before it was also entered before it (unless a clock was set back: then it goes a little later). An
+-- index by when jobs end would be written for each job and read by nobody else; without it, those that were entered before and
+-- ended since are looked at too.
+SELECT job_id, total FROM job
 WHERE tenant = :tenant AND state = :state AND state <> '' AND created_at < :before
     AND finished_at IS NOT NULL AND finished_at < :before
     AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open)

@@ -1,4 +1,4 @@
-"""The PostgreSQL driver: a connection for writing, one for reading, and one that hears and tells of changes."""
+"""The PostgreSQL driver: a connection for writing, some for reading, and one that hears and tells of changes."""
 
 from __future__ import annotations
 

@@ -91,6 +91,29 @@ async def test_a_log_that_cannot_be_copied_fails_nobody(db: database.Database, s
         await db.close()
 
 
+async def test_what_is_committed_while_the_database_is_closed_is_no_failure(db: database.Database) -> None:
+    class Leaving:
+        """The thread that copies the log is let go of just after it was seen to be there."""
+
+        @property
+        def idle(self) -> bool:
+            db._copier = None  # type: ignore[attr-defined]
+            return True
+
+        def post(self, _: object) -> None:
+            pass
+
+    await db.open(migrate=False)
+    assert isinstance(db, sqlite.SqliteDatabase)
+    copier, db._copier = db._copier, Leaving()  # type: ignore[assignment]
+    try:
+        for number in range(10):
+            await write(db, number)
+    finally:
+        db._copier = copier
+        await db.close()
+
+
 async def test_nothing_is_left_in_the_log_when_the_database_is_closed(db: database.Database, sqlite_url: str) -> None:
     await db.open(migrate=False)
     for number in range(30):

@@ -259,13 +259,14 @@ class SqliteDatabase:
     def _shorten_log(self, connection: Connection) -> None:
         """Have a long log copied in another thread, where it takes nobody's time: SQLite alone would do it in a commit.
         What was written meanwhile is little, and copied here, so that the log can begin anew."""
+        copier = self._copier  # which may be let go of meanwhile
         if self._log_pages < CHECKPOINT_PAGES:
             self._log_copied = False
-        elif self._copier is not None and self._copier.idle:
+        elif copier is not None and copier.idle:
             if self._log_copied:
                 copy_log(connection)
             else:
-                self._copier.post(lambda thread: copy_log(thread.connection))
+                copier.post(lambda thread: copy_log(thread.connection))
             self._log_copied = not self._log_copied
 
     def _snapshot(self, connection: Connection, script: Callable[[], database.Script[T]]) -> T:

@@ -235,3 +235,21 @@ async def test_vectors_are_read_in_the_order_of_an_index(url: str, analyzed: boo
     await connection.close()
     assert "Sort Key: x.number" not in plan, plan
     assert "Index Scan Backward using result_vector_" in plan, plan
+
+
+async def test_a_page_of_events_that_is_encrypted_anew_is_found_by_its_key(url: str) -> None:
+    """A job may have thousands, and none is to be looked for among all others."""
+    block = queries.blocks("sqlite" if url.startswith("sqlite") else "postgres")["reseal_event_page"]
+    if url.startswith("sqlite"):
+        database = apsw.Connection(url.removeprefix("sqlite:///"))
+        explained = database.execute("EXPLAIN QUERY PLAN " + block.sql, [None] * len(block.parameters)).fetchall()
+        database.close()
+        found = str(explained[0][3])
+    else:
+        connection = await asyncpg.connect(url, server_settings=postgres.SETTINGS)
+        await connection.execute(f"PREPARE reseal AS {block.sql}")
+        nothing = ", ".join(["NULL"] * len(block.parameters))
+        lines = [row[0] for row in await connection.fetch(f"EXPLAIN EXECUTE reseal({nothing})")]
+        await connection.close()
+        found = next(line for line in reversed(lines) if "Index Cond" in line)
+    assert "last_seq" in found, found

@@ -93,9 +93,11 @@ WHERE tenant = :tenant AND job_id = :job AND digest = :digest AND data = :old_da
 RETURNING job_id;
 
 -- name: reseal_event_page
--- Replace a page of events.
+-- Replace a page of events. (It is found by its last event, which is in its key.)
 UPDATE event_page SET body = :new_body
-WHERE tenant = :tenant AND job_id = :job AND first_seq = :seq AND body = :old_body
+WHERE tenant = :tenant AND job_id = :job AND first_seq = :seq AND body = :old_body AND last_seq = (
+    SELECT min(x.last_seq) FROM event_page x WHERE x.tenant = :tenant AND x.job_id = :job AND x.last_seq >= :seq
+)
 RETURNING first_seq;
 
 -- name: reseal_approval

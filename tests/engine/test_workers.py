@@ -13,8 +13,9 @@ import pytest
 
 from ostinato import EngineOptions, Ostinato, Retry, functions
 from ostinato.core import commands, rows
-from ostinato.engine import committer, worker
+from ostinato.engine import committer, pulse, worker
 from ostinato.reactions import own
+from ostinato.store import database
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -415,6 +416,16 @@ async def test_a_function_that_holds_up_the_event_loop_makes_nobody_look_dead(
         end.set()
     assert len(left) == 14
     assert min(left) > 0, left
+
+
+async def test_a_heartbeat_that_cannot_begin_is_not_waited_for() -> None:
+    """Its thread may not get what an event loop needs, where too many files are open."""
+
+    def fail() -> database.Database:
+        raise OSError("too many open files")
+
+    with pytest.raises(OSError, match="too many"):
+        await support.soon(pulse.Pulse(fail, "default", "worker", 30, lambda: None).start(beating=True))
 
 
 async def test_a_worker_that_is_back_keeps_what_it_claims(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,9 +43,7 @@ class Pulse:
         self._thread: threading.Thread | None = None
 
     async def start(self, *, beating: bool) -> None:
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._main(beating)), name="ostinato-pulse", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, args=(beating,), name="ostinato-pulse", daemon=True)
         self._thread.start()
         await threads.run(self._ready.wait)
         if self._error is not None:
@@ -65,14 +63,18 @@ class Pulse:
             raise errors.NotRunning()
         return asyncio.run_coroutine_threadsafe(read(self._store), self._loop).result(timeout=30)
 
-    async def _main(self, beating: bool) -> None:
-        db = self._open_database()
+    def _run(self, beating: bool) -> None:
         try:
-            await db.open(migrate=False)
+            asyncio.run(self._main(beating))
         except BaseException as error:
+            if self._ready.is_set():
+                raise
             self._error = error
             self._ready.set()
-            return
+
+    async def _main(self, beating: bool) -> None:
+        db = self._open_database()
+        await db.open(migrate=False)
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._store = store.Store(db)
@@ -89,11 +91,9 @@ class Pulse:
 
     async def _beat(self, target: store.Store) -> None:
         try:
-            alive = await target.beat(self._tenant, self._worker_id, self._lease_seconds)
+            if not await target.beat(self._tenant, self._worker_id, self._lease_seconds):
+                self._on_lost()
             for tenant, worker_id in self._others():  # whoever looks after them hears if one of them is lost
                 await target.beat(tenant, worker_id, self._lease_seconds)
         except Exception as error:
             log.warning("a heartbeat did not reach the database: %s", error)
-            return
-        if not alive:
-            self._on_lost()

@@ -280,6 +280,16 @@ def freezable(url: str) -> Iterator[tuple[str, Callable[[Ostinato], object], Cal
         yield server.create_database(), lambda _: tell(signal.SIGSTOP), lambda: tell(signal.SIGCONT)
 
 
+async def test_outputs_that_were_waited_for_are_not_kept(url: str) -> None:
+    """Thousands of ends are remembered, and each may have twenty outputs. Who comes late reads them."""
+    async with support.opened(url) as app:
+        made = await app.submit(job(task("a", input={"text": "here"})))
+        results = await asyncio.gather(*[made.result(support.PATIENCE) for _ in range(3)])
+        assert [*results, await made.result(support.PATIENCE)] == [{"a": {"text": "here"}}] * 4
+        lately = app.engine.ends._lately  # pyright: ignore[reportPrivateUsage]
+        assert [ended.outputs for ended in lately.values()] == [None]
+
+
 async def test_waiting_ends_in_time_though_the_database_says_nothing(url: str) -> None:
     with freezable(url) as (frozen_url, freeze, thaw):
         app = support.make(frozen_url, shutdown_seconds=0)

@@ -22,7 +22,7 @@ FEW = 20
 """The outputs of a job with no more tasks than this are read on the spot."""
 
 
-class _Ended(msgspec.Struct, frozen=True):
+class _Ended(msgspec.Struct):
     """How a job ended that was heard of lately; the number tells two ends of one job apart."""
 
     number: int
@@ -122,7 +122,8 @@ class Ends:
         ended = self._lately.get(job_id)
         if ended is None or ended.outputs is None:
             return None
-        return {task_id: codec.decode(output) for task_id, output in ended.outputs.items()}
+        outputs, ended.outputs = ended.outputs, None  # whoever else asks for them reads them
+        return {task_id: codec.decode(output) for task_id, output in outputs.items()}
 
     async def _hear(self, job_id: str, until: float | None) -> str:
         """How the job ended, once somebody says that it has. TimeoutError if nobody does until then."""

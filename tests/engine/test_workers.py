@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from ostinato import EngineOptions, Ostinato, Retry, functions
+from ostinato import EngineOptions, Ostinato, Retry, errors, functions
 from ostinato.core import commands, rows
 from ostinato.engine import committer, pulse, worker
 from ostinato.reactions import own
-from ostinato.store import database
+from ostinato.store import database, store
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -416,6 +416,19 @@ async def test_a_function_that_holds_up_the_event_loop_makes_nobody_look_dead(
         end.set()
     assert len(left) == 14
     assert min(left) > 0, left
+
+
+async def test_who_cannot_register_runs_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker claims that nobody knows is taken from it as from the dead."""
+    async with support.opened(url) as app:
+
+        async def fail(*_: object) -> None:
+            raise errors.DatabaseUnavailable("for a moment")
+
+        monkeypatch.setattr(store.Store, "register_worker", fail)
+        with pytest.raises(errors.DatabaseUnavailable):
+            await app.engine._engage("default")  # pyright: ignore[reportPrivateUsage]
+        assert not app.engine.guests
 
 
 async def test_a_heartbeat_that_cannot_begin_is_not_waited_for() -> None:

@@ -124,10 +124,14 @@ class Engine:
         self._main_loop = asyncio.get_running_loop()
         if self._host is not None:
             self._host.guests.add(self)
-            self.committer.start()
-            if self._attending:
-                self._begin_work()
-                await self.register()
+            try:
+                if self._attending:
+                    self._begin_work()
+                    await self.register()
+                self.committer.start()  # nothing is claimed before it is known by whom
+            except BaseException:
+                await self.stop()
+                raise
             return
         await self.db.open(migrate=migrate)
         _let_batches_live()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import asyncpg
 import pytest
 
 from ostinato import Context, Ostinato, Retry, audit, errors, testing
+from ostinato.core import commands
 from tests.engine import support
 from tests.engine.support import job, task
 
@@ -115,3 +117,41 @@ async def test_a_claim_that_failed_is_tried_again_at_once(url: str, monkeypatch:
             monkeypatch.setattr(store, "execute", unlucky)
             app.engine.committer.want_claim()
             assert await made.result(timeout=5) == {"a": {}}
+
+
+@pytest.mark.parametrize("what", ["resume", "skip_task", "retry_task", "cancel_task"])
+async def test_a_job_that_grows_while_it_is_read_is_read_again(
+    postgres_url: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On PostgreSQL others may write between two reads. (SQLite keeps them out until a transition is over.)"""
+    tasks = [task("a"), task("b", after="a", onDependencyFailure="skip"), task("held", "held")]
+    async with (
+        support.opened(postgres_url, work=False, check_functions=False) as app,
+        support.opened(postgres_url, work=False, check_functions=False) as other,
+    ):
+        made = await app.submit({"tasks": tasks})
+        if what != "cancel_task":
+            await made.cancel_task("a")
+        fetch = app.engine.db._fetch  # type: ignore[attr-defined]
+        grown = False
+
+        async def slow(connection: Any, name: str, args: Any) -> Any:
+            nonlocal grown
+            found = await fetch(connection, name, args)
+            if name in ("load_whole_jobs", "load_edges") and not grown:
+                grown = True
+                await (await other.job(made.job_id)).add_tasks([task("c", after="a", onDependencyFailure="skip")])
+            return found
+
+        monkeypatch.setattr(app.engine.db, "_fetch", slow)
+        commanded: dict[str, commands.Command] = {
+            "resume": commands.Resume(made.job_id),
+            "skip_task": commands.SkipTask(made.job_id, "a"),
+            "retry_task": commands.RetryTasks(made.job_id, ["a"]),
+            "cancel_task": commands.CancelTask(made.job_id, "a"),
+        }
+        await app.engine.store.execute("default", [commanded[what]])
+        assert grown
+        found = {view.task_id: view.state for view in await made.tasks()}
+        assert found["b"] == found["c"] == {"skip_task": "pending", "cancel_task": "skipped"}.get(what, "blocked")
+        assert not (await audit.audit(app.engine.store)).problems

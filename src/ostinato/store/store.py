@@ -389,12 +389,13 @@ def _load_whole_jobs(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> d
     whole |= {job_id for job_id in named if job_id is not None and job_id in jobs}
     whole |= {job_id for job_id, _ in wanted.failing if job_id in jobs and jobs[job_id].cascades}
     if whole:
+        # Edges first: somebody may add tasks meanwhile, and then there are tasks without edges, but no edge to nowhere.
+        edges = yield fetch("load_edges", tenant=tenant, job_ids=sorted(whole))
         found = yield fetch("load_whole_jobs", tenant=tenant, job_ids=sorted(whole))
         _enter(book, found)
-        found = yield fetch("load_edges", tenant=tenant, job_ids=sorted(whole))
         for key in [key for key in book.dependants if key[0] in whole]:
             del book.dependants[key]
-        for job_id, up, down in found:
+        for job_id, up, down in edges:
             book.dependants.setdefault((job_id, up), []).append(down)
             book.dependencies.setdefault((job_id, down), []).append(up)
     yield from _load_gates_of_jobs(tenant, wanted, book)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import apsw
@@ -83,6 +84,17 @@ async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 async def test_files_are_private(tmp_path: Path) -> None:
     await opened(tmp_path / "mine.db", migrate=True)
     assert (tmp_path / "mine.db").stat().st_mode & 0o777 == 0o600
+
+
+async def test_who_makes_the_same_file_at_the_same_moment_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "both.db"
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    opening = asyncio.create_task(opened(path, migrate=True))
+    await asyncio.sleep(0.2)
+    other.execute("COMMIT")
+    other.close()
+    await opening
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ class SqliteDatabase:
             todo = self._pending(connection, migrate_schema)
             if new:
                 os.chmod(self.path, 0o600)
-            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+            _use_log(connection)
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA temp_store=MEMORY")
             connection.execute("PRAGMA cache_size=-65536")
@@ -405,6 +405,19 @@ def _write(cursor: Cursor, sql: str, rows: list[tuple[Any, ...]]) -> int:
     if len(rows) < chunks.ROWS:
         return len(cursor.executemany(sql, rows).fetchall())
     return sum(len(cursor.executemany(*part).fetchall()) for part in chunks.statements(sql, rows))
+
+
+def _use_log(connection: Connection) -> None:
+    """Of a file that another process makes at this moment SQLite says at once that it is locked, and does not wait."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+            return
+        except apsw.BusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def copy_log(connection: Connection) -> None:

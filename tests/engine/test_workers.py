@@ -462,6 +462,29 @@ async def test_a_worker_that_is_back_keeps_what_it_claims(url: str, monkeypatch:
         await made.result(support.PATIENCE)
 
 
+@pytest.mark.parametrize("alive", [True, False])
+async def test_who_could_not_be_heard_of_is_given_the_time_to_speak(url: str, alive: bool) -> None:
+    """The database was away for longer than a lease. That is no sign that those who hold one are gone."""
+    async with support.opened(url, work=False, maintain=False, check_functions=False, lease_seconds=2) as app:
+        store, reaper = app.engine.store, app.engine.reaper
+        await store.register_worker("default", "somebody", 2, {}, {})
+        made = await app.submit(job(task("a", retry={"maxAttempts": 1})))
+        policies = {"echo": rows.FunctionPolicy(1, None)}
+        claim = commands.Claim("somebody", "token", policies, frozenset({"default"}), 1)
+        assert (await store.execute("default", [], claim)).leases
+        await reaper.run_once()
+        await asyncio.sleep(2.2)
+        await reaper.run_once()
+        assert await support.standing(made) == {"a": "processing"}
+        if alive:
+            assert await store.beat("default", "somebody", 2)
+        await asyncio.sleep(0.7)
+        await reaper.run_once()
+        await asyncio.sleep(0.7)
+        await reaper.run_once()
+        assert await support.standing(made) == {"a": "processing" if alive else "failed"}
+
+
 async def test_a_process_that_only_submits_runs_nothing(url: str) -> None:
     async with support.opened(url, work=False) as producer, support.opened(url) as worker:
         made = await producer.submit(job(task("a")))

@@ -54,9 +54,17 @@ class Reaper(service.Service):
         self._sweep_seconds = min(lease_seconds, 15.0)
         self._grace_seconds = lease_seconds
         self._swept_at = time.monotonic()
+        self._looked_at: float | None = None
+        """When heartbeats were last known to get through."""
+        self._patient_until = 0.0
 
     async def run_once(self) -> float:
-        for tenant, worker_id in await self._store.dead_workers():
+        dead = await self._store.dead_workers()
+        if dead:
+            await self._store.beat("", "", 0)  # nobody's, but where it fails, those of the living do so too
+        if self._is_patient(time.monotonic()):
+            return self._interval
+        for tenant, worker_id in dead:
             leases = await self._store.leases_of_dead_worker(tenant, worker_id)
             over = {lease.token for lease in leases} - await self._expire(tenant, leases)
             await self._store.execute(tenant, [commands.DropLeases(worker_id, sorted(over))])
@@ -64,6 +72,14 @@ class Reaper(service.Service):
         if time.monotonic() - self._swept_at >= self._sweep_seconds:
             await self.sweep()
         return self._interval
+
+    def _is_patient(self, now: float) -> bool:
+        """When the database was away, or this process was, workers may seem dead that could not be heard of: they are
+        given the time of two heartbeats."""
+        if self._looked_at is not None and now - self._looked_at > self._grace_seconds / 2:
+            self._patient_until = now + self._grace_seconds / 2
+        self._looked_at = now
+        return now < self._patient_until
 
     async def sweep(self) -> None:
         """Look at every lease: for those of workers that nobody knows, and for attempts long past their timeout."""

@@ -4,6 +4,7 @@ import asyncio
 import collections
 import contextlib
 import contextvars
+import itertools
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from ostinato import EngineOptions, Ostinato, Retry, errors, functions
 from ostinato.core import commands, rows
 from ostinato.engine import committer, pulse, worker
 from ostinato.reactions import own
-from ostinato.store import database, store
+from ostinato.store import database, fleet, store
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -462,8 +463,14 @@ async def test_a_worker_that_is_back_keeps_what_it_claims(url: str, monkeypatch:
         await made.result(support.PATIENCE)
 
 
-@pytest.mark.parametrize("alive", [True, False])
-async def test_who_could_not_be_heard_of_is_given_the_time_to_speak(url: str, alive: bool) -> None:
+@pytest.mark.parametrize(
+    ("alive", "looks"),
+    [(True, (0.7, 0.7)), (False, (0.7, 0.7)), (False, (1.2,))],
+    ids=["alive", "dead", "dead, and the process is held up again"],
+)
+async def test_who_could_not_be_heard_of_is_given_the_time_to_speak(
+    url: str, alive: bool, looks: tuple[float, ...]
+) -> None:
     """The database was away for longer than a lease. That is no sign that those who hold one are gone."""
     async with support.opened(url, work=False, maintain=False, check_functions=False, lease_seconds=2) as app:
         store, reaper = app.engine.store, app.engine.reaper
@@ -478,11 +485,30 @@ async def test_who_could_not_be_heard_of_is_given_the_time_to_speak(url: str, al
         assert await support.standing(made) == {"a": "processing"}
         if alive:
             assert await store.beat("default", "somebody", 2)
-        await asyncio.sleep(0.7)
-        await reaper.run_once()
-        await asyncio.sleep(0.7)
-        await reaper.run_once()
+        for seconds in looks:
+            await asyncio.sleep(seconds)
+            await reaper.run_once()
         assert await support.standing(made) == {"a": "processing" if alive else "failed"}
+
+
+async def test_a_heartbeat_that_gets_no_answer_is_followed_by_another(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over a connection that died without a word it would wait for longer than a lease."""
+    monkeypatch.setattr(pulse, "LEAST_SECONDS", 0.1)
+    beat, beats = fleet.Fleet.beat, itertools.count()
+
+    async def first_lost(*args: Any) -> bool:
+        if next(beats) == 0:
+            await asyncio.Event().wait()
+        return await beat(*args)
+
+    async with support.opened(url, lease_seconds=2, maintain=False) as app:
+        [before] = await app.engine.store.workers("default")
+        monkeypatch.setattr(fleet.Fleet, "beat", first_lost)
+        await asyncio.sleep(1.9)
+        [after] = await app.engine.store.workers("default")
+        assert after["expiresAt"] > before["expiresAt"]
 
 
 async def test_a_process_that_only_submits_runs_nothing(url: str) -> None:

@@ -56,6 +56,7 @@ class Reaper(service.Service):
         self._swept_at = time.monotonic()
         self._looked_at: float | None = None
         """When heartbeats were last known to get through."""
+        self._patient = False
         self._patient_until = 0.0
 
     async def run_once(self) -> float:
@@ -75,11 +76,13 @@ class Reaper(service.Service):
 
     def _is_patient(self, now: float) -> bool:
         """When the database was away, or this process was, workers may seem dead that could not be heard of: they are
-        given the time of two heartbeats."""
-        if self._looked_at is not None and now - self._looked_at > self._grace_seconds / 2:
+        given the time of two heartbeats. Once: a process that is held up all the time would never take anything back."""
+        held_up = self._looked_at is not None and now - self._looked_at > self._grace_seconds / 2
+        if held_up and not self._patient:
             self._patient_until = now + self._grace_seconds / 2
         self._looked_at = now
-        return now < self._patient_until
+        self._patient = now < self._patient_until
+        return self._patient
 
     async def sweep(self) -> None:
         """Look at every lease: for those of workers that nobody knows, and for attempts long past their timeout."""

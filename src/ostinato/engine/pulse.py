@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 from ostinato import errors, threads
 from ostinato.store import database, store
 
+LEAST_SECONDS = 1.0
+"""How long a heartbeat may take in any case; otherwise, until it is time for the next one."""
+
 T = TypeVar("T")
 log = logging.getLogger("ostinato")
 
@@ -91,9 +94,11 @@ class Pulse:
 
     async def _beat(self, target: store.Store) -> None:
         try:
-            if not await target.beat(self._tenant, self._worker_id, self._lease_seconds):
-                self._on_lost()
-            for tenant, worker_id in self._others():  # whoever looks after them hears if one of them is lost
-                await target.beat(tenant, worker_id, self._lease_seconds)
+            # A connection may have died without a word. The next heartbeat then goes over a new one.
+            async with asyncio.timeout(max(self._lease_seconds / 4, LEAST_SECONDS)):
+                if not await target.beat(self._tenant, self._worker_id, self._lease_seconds):
+                    self._on_lost()
+                for tenant, worker_id in self._others():  # whoever looks after them hears if one of them is lost
+                    await target.beat(tenant, worker_id, self._lease_seconds)
         except Exception as error:
-            log.warning("a heartbeat did not reach the database: %s", error)
+            log.warning("a heartbeat did not reach the database: %s", str(error) or "it got no answer")

@@ -155,3 +155,13 @@ async def test_a_job_that_grows_while_it_is_read_is_read_again(
         found = {view.task_id: view.state for view in await made.tasks()}
         assert found["b"] == found["c"] == {"skip_task": "pending", "cancel_task": "skipped"}.get(what, "blocked")
         assert not (await audit.audit(app.engine.store)).problems
+
+
+async def test_a_damaged_row_keeps_nobody_waiting_in_the_queue(url: str) -> None:
+    async with support.opened(url, work=False, check_functions=False) as producer:
+        made = [await producer.submit(job(task("a", timeout=60))) for _ in range(3)]
+        await support.sql(url, "UPDATE task SET options = $1 WHERE job_id = $2", b"\xff", made[0].job_id)
+        async with support.opened(url):
+            for one in made[1:]:
+                assert await one.result(support.PATIENCE) == {"a": {}}
+        assert await support.standing(made[0]) == {"a": "pending"}

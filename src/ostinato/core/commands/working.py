@@ -62,7 +62,10 @@ class Claim(msgspec.Struct, gc=False):
                 continue
             policy = self.functions[name]
             if task.options is not None:
-                policy = _with_options(policy, task.options)
+                try:
+                    policy = _with_options(policy, task.options)
+                except msgspec.DecodeError:
+                    continue  # a damaged row, as the audit says: the others are not to wait for it
             if must_wait:
                 # If its worker dies, it loses an attempt without having run: it needs another one.
                 if task.crashes or policy.max_attempts - (task.attempt - task.attempt_base) <= 1:

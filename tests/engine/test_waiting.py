@@ -152,7 +152,9 @@ async def test_an_early_signal_is_kept(url: str) -> None:
         assert (await made.result(support.PATIENCE))["a"] == 7
 
 
-async def test_early_signals_are_taken_in_their_order(url: str) -> None:
+@pytest.mark.parametrize("ids", [(None, None, None), ("z", "b", "m")])
+async def test_early_signals_are_taken_in_their_order(url: str, ids: tuple[str | None, ...]) -> None:
+    """That is the order in which they came, whatever ids their senders give them."""
     app = support.make(url)
     gate = support.Gate(app)
 
@@ -162,8 +164,8 @@ async def test_early_signals_are_taken_in_their_order(url: str) -> None:
 
     async with app:
         made = await app.submit(job(task("first", "gate"), task("a", "three", "first")))
-        for n in range(3):
-            await made.signal("go", n)
+        for n, signal_id in enumerate(ids):
+            await app.signal(made.job_id, "go", n, signal_id=signal_id)
         gate.opened.set()
         assert (await made.result(support.PATIENCE))["a"] == [0, 1, 2]
 

@@ -44,15 +44,15 @@ COUNTS = [1, chunks.ROWS - 1, chunks.ROWS, chunks.ROWS + 1, 3 * chunks.ROWS + 5]
 def test_all_rows_are_changed_and_no_others(db: apsw.Connection, count: int) -> None:
     def signals() -> list[Any]:
         return db.execute(
-            "SELECT tenant, job_id, name, signal_id, payload, taken FROM signal ORDER BY job_id"
+            "SELECT tenant, job_id, name, signal_id, payload, taken, seq FROM signal ORDER BY job_id"
         ).fetchall()
 
-    kept = [("default", f"job-{n:03}", "go", "other", b"{}", 0) for n in range(count)]
-    db.executemany(BLOCKS["insert_signal"].sql, [*kept, *[(*row[:3], "s", b"{}", 0) for row in kept]]).fetchall()
+    kept = [("default", f"job-{n:03}", "go", "other", b"{}", 0, n) for n in range(count)]
+    db.executemany(BLOCKS["insert_signal"].sql, [*kept, *[(*row[:3], "s", b"{}", 0, 0) for row in kept]]).fetchall()
     for sql, bound in chunks.statements(BLOCKS["take_signal"].sql, [(*row[:3], "s", n) for n, row in enumerate(kept)]):
         db.executemany(sql, bound).fetchall()
     assert [row for row in signals() if row[3] == "other"] == kept
-    assert [row[-1] for row in signals() if row[3] == "s"] == list(range(count))
+    assert [row[-2] for row in signals() if row[3] == "s"] == list(range(count))
 
 
 def test_an_illegal_move_among_many_takes_them_all_back(db: apsw.Connection) -> None:

@@ -157,6 +157,8 @@ class Signal(msgspec.Struct, gc=False):
     signal_id: str
     payload: bytes
     taken: bool = False
+    seq: int = 0
+    """The number of the event that tells of it: signals are taken in this order, whatever their ids."""
 
 
 class Lease(msgspec.Struct, gc=False):

@@ -76,7 +76,7 @@ class Reaper(service.Service):
 
     def _is_patient(self, now: float) -> bool:
         """When the database was away, or this process was, workers may seem dead that could not be heard of: they are
-        given the time of two heartbeats. Once: a process that is held up all the time would never take anything back."""
+        given the time of two heartbeats, once. (Who is held up all the time would never take anything back.)"""
         held_up = self._looked_at is not None and now - self._looked_at > self._grace_seconds / 2
         if held_up and not self._patient:
             self._patient_until = now + self._grace_seconds / 2

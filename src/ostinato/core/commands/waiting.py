@@ -77,7 +77,7 @@ class SendSignal(msgspec.Struct, gc=False):
             name=self.name, signalId=self.signal_id, actor=self.actor, depth=self.depth or None
         )
         book.emit(job, events.SIGNAL_RECEIVED, data=data)
-        signal = rows.Signal(self.job_id, self.name, self.signal_id, stored)
+        signal = rows.Signal(self.job_id, self.name, self.signal_id, stored, seq=job.last_seq)
         book.keep_signal(signal)
         waiting = book.waiters.get((self.job_id, self.name))
         while waiting:

@@ -109,14 +109,14 @@ ORDER BY e.job_id, e.up, e.down;
 
 -- name: load_signals
 -- The first signals of a job by name that nobody has taken, oldest first.
-SELECT s.job_id, s.name, s.signal_id, s.payload, s.taken
+SELECT s.job_id, s.name, s.signal_id, s.payload, s.taken, s.seq
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, name)
 CROSS JOIN LATERAL (
     SELECT * FROM signal x
     WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.name = k.name AND NOT x.taken
-    ORDER BY x.signal_id LIMIT :most
+    ORDER BY x.seq, x.signal_id LIMIT :most
 ) s
-ORDER BY s.signal_id;
+ORDER BY s.seq, s.signal_id;
 
 -- name: load_sent_signals
 -- Which signals were sent before. Those that were taken are kept, so that none is taken twice.

@@ -301,14 +301,14 @@ ON CONFLICT (tenant, job_id, task_id, key) DO NOTHING;
 -- name: insert_signal
 -- Keep signals.
 INSERT INTO signal (
-    tenant, job_id, name, signal_id, payload, taken
+    tenant, job_id, name, signal_id, payload, taken, seq
 )
 SELECT
-    :tenant, r.job_id, r.name, r.signal_id, r.payload, r.taken
+    :tenant, r.job_id, r.name, r.signal_id, r.payload, r.taken, r.seq
 FROM unnest(
-    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::bytea[], :rows.5::bool[]
+    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::bytea[], :rows.5::bool[], :rows.6::int8[]
 ) AS r (
-    job_id, name, signal_id, payload, taken
+    job_id, name, signal_id, payload, taken, seq
 );
 
 -- name: take_signal

@@ -52,13 +52,13 @@ ORDER BY e.job_id, e.up, e.down;
 
 -- name: load_signals
 -- The first signals of a job by name that nobody has taken, oldest first.
-SELECT s.job_id, s.name, s.signal_id, s.payload, s.taken
+SELECT s.job_id, s.name, s.signal_id, s.payload, s.taken, s.seq
 FROM json_each(:keys) k
 CROSS JOIN signal s ON s.tenant = :tenant AND s.job_id = k.value ->> 0 AND s.name = k.value ->> 1 AND s.signal_id IN (
     SELECT x.signal_id FROM signal x INDEXED BY signal_untaken
     WHERE x.tenant = :tenant AND x.job_id = k.value ->> 0 AND x.name = k.value ->> 1 AND NOT x.taken
-    ORDER BY x.signal_id LIMIT :most)
-ORDER BY s.signal_id;
+    ORDER BY x.seq, x.signal_id LIMIT :most)
+ORDER BY s.seq, s.signal_id;
 
 -- name: load_sent_signals
 -- Which signals were sent before. Those that were taken are kept, so that none is taken twice.

@@ -158,10 +158,10 @@ ON CONFLICT (tenant, job_id, task_id, key) DO NOTHING;
 -- name: insert_signal
 -- Keep signals.
 INSERT INTO signal (
-    tenant, job_id, name, signal_id, payload, taken
+    tenant, job_id, name, signal_id, payload, taken, seq
 )
 VALUES (
-    ?1, ?2, ?3, ?4, ?5, ?6
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7
 );
 
 -- name: take_signal

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, errors
-from ostinato.core import rows
+from ostinato import Ostinato, audit, errors
+from ostinato.core import commands, rows
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -238,10 +238,10 @@ async def test_signals_of_before_are_not_read_again(url: str, monkeypatch: pytes
     seen = 0
     make = rows.Signal
 
-    def counted(*values: Any) -> rows.Signal:
+    def counted(*values: Any, **more: Any) -> rows.Signal:
         nonlocal seen
         seen += 1
-        return make(*values)
+        return make(*values, **more)
 
     @app.function
     async def listen(ctx: Any) -> list[int]:
@@ -350,3 +350,22 @@ async def test_a_step_before_a_wait_is_not_repeated(url: str) -> None:
         await made.signal("answer", "yes")
         assert await made.result(support.PATIENCE) == {"a": [1, "yes"]}
     assert calls == [1]
+
+
+async def test_a_signal_does_not_wake_who_waits_for_something_else_by_now(url: str) -> None:
+    """Cancelled, run again and sent a signal, all at once: it waits for its turn, and has not asked yet."""
+    async with support.opened(url, work=False, check_functions=False) as app:
+        made = await app.submit(job(task("a"), task("b"), maxConcurrency=1))
+        policies = {"echo": rows.FunctionPolicy(3, None)}
+        claim = commands.Claim("w", "token", policies, frozenset({"default"}), 1)
+        [lease] = (await app.engine.store.execute("default", [], claim)).leases
+        await app.engine.execute(commands.Suspend(lease, "wait", "wait:go", name="go"))
+        batch = [
+            commands.CancelTask(made.job_id, "a"),
+            commands.RetryTasks(made.job_id, ["a"]),
+            commands.SendSignal(made.job_id, "go", "s", b"1"),
+        ]
+        outcome = await app.engine.store.execute("default", batch)
+        assert outcome.answers == ["cancelled", ["a"], False]
+        assert "Step Completed" not in await support.told(made)
+        assert not (await audit.audit(app.engine.store)).problems

@@ -82,8 +82,10 @@ class SendSignal(msgspec.Struct, gc=False):
         waiting = book.waiters.get((self.job_id, self.name))
         while waiting:
             timer = waiting.pop(0)
-            task = book.tasks.get((timer.job_id, timer.task_id))
-            if task is not None and task.state == states.WAITING:
+            key = (timer.job_id, timer.task_id)
+            task = book.tasks.get(key)
+            moved = key in book.dropped_timers or book.new_timers.get(key, timer) is not timer
+            if task is not None and task.state == states.WAITING and not moved:
                 signal.taken = True
                 consequences.wake(book, task, timer.key, consequences.received(stored), self.name)
                 return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import apsw
@@ -10,6 +11,7 @@ import pytest
 
 from ostinato import errors
 from ostinato.store import connect
+from tests.engine import support
 
 
 async def opened(path: Path, *, migrate: bool) -> None:
@@ -95,6 +97,25 @@ async def test_who_makes_the_same_file_at_the_same_moment_is_waited_for(tmp_path
     other.execute("COMMIT")
     other.close()
     await opening
+
+
+@pytest.mark.parametrize("what", ["removed", "replaced"])
+async def test_nothing_is_acknowledged_that_went_into_a_file_that_is_gone(
+    sqlite_url: str, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
+    monkeypatch.chdir(path.parent)
+    async with support.opened(f"sqlite:///{path.name}") as app:
+        monkeypatch.chdir("/")  # its name means another place now, and it is where it was
+        await support.run(app, support.task("a"))
+        path.rename(tmp_path / "aside.db")
+        if what == "replaced":
+            shutil.copy(tmp_path / "aside.db", path)
+        with pytest.raises(errors.DatabaseUnavailable, match="removed or replaced"):
+            await app.submit(support.job(support.task("a")))
+        (tmp_path / "aside.db").rename(path)
+        assert await support.run(app, support.task("a")) == {"a": {}}
+        assert len(await app.jobs()) == 2
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,8 @@ class SqliteDatabase:
         """Most of the log has been copied, or is being copied, since it grew too long."""
         self._on_the_spot: Connection = None
         self._seen_version = -1
+        self._file: tuple[int, int] | None = None
+        """Which file this is, whatever name it has by now."""
         self._commit_seconds: float | None = None
         """How long commits take lately, once one has been seen."""
         self.before_commit: Callable[[], None] | None = None
@@ -181,6 +183,7 @@ class SqliteDatabase:
             connection.set_wal_hook(self._note_log)
             if todo:
                 self._migrate(connection)
+            self._file = _identity(connection.filename)
 
     def _open_copier(self, thread: _Thread) -> None:
         with _typed_errors:
@@ -231,6 +234,7 @@ class SqliteDatabase:
                 result = self._drive(connection, script())
                 if self.before_commit is not None:
                     self.before_commit()
+                self._check_place(connection)
                 began = time.perf_counter()
                 connection.execute("COMMIT")
                 if connection.total_changes() != before:  # one that has nothing to sync says nothing of the disk
@@ -243,6 +247,13 @@ class SqliteDatabase:
         if self.after_commit is not None:
             self.after_commit()
         return result
+
+    def _check_place(self, connection: Connection) -> None:
+        """What is written into a file that was removed or replaced would be gone when it is closed."""
+        if _identity(connection.filename) != self._file:
+            raise errors.DatabaseUnavailable(
+                f"the file {self.path!r} was removed or replaced while it was open: put it back, or start again"
+            )
 
     @property
     def _commits_are_quick(self) -> bool:
@@ -423,6 +434,14 @@ def _use_log(connection: Connection) -> None:
 def copy_log(connection: Connection) -> None:
     with contextlib.suppress(apsw.Error):  # another process is at it, or the disk is full: what is in the log is safe
         connection.wal_checkpoint()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _begin(connection: Connection) -> bool:

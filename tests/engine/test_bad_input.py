@@ -297,6 +297,16 @@ async def test_a_database_that_turns_full_says_so_and_recovers(
         assert await support.run(app, task("b")) == {"b": {}}
 
 
+@pytest.mark.parametrize("wanted", [5, "\ud800"], ids=ascii)
+async def test_what_a_statement_does_not_take_spoils_no_connection(postgres_url: str, wanted: Any) -> None:
+    """Nothing that reads at one point in time could be done on the connection any more, timers for one."""
+    async with support.opened(postgres_url, work=False, maintain=False) as app:
+        with pytest.raises(errors.InvalidInput):
+            await app.engine.store.dependency_outputs("default", ("job", "task"), [wanted])
+        assert await app.jobs() == []
+        assert await app.jobs() == []
+
+
 async def test_what_comes_after_a_lost_connection_works(postgres_url: str) -> None:
     async with support.opened(postgres_url) as app:
         await support.run(app, task("a"))

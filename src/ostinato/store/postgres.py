@@ -72,10 +72,13 @@ _UNAVAILABLE = (
     asyncpg.InsufficientResourcesError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
+    asyncpg.InvalidTransactionStateError,
     ConnectionError,
     TimeoutError,
     OSError,
 )
+"""What a connection is thrown away for; a read then tries another one. Its transaction is not where it should be after
+a value that a statement, just prepared on it, does not take: the server still waits for the rest."""
 
 
 class PostgresDatabase:

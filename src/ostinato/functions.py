@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from ostinato import errors
-from ostinato.core import graph, rows
+from ostinato.core import documents, graph, rows
 from ostinato.core.retry import Retry
 
 
@@ -69,7 +69,9 @@ class Function:
 
 def check_retry(value: object, field: str) -> None:
     if not isinstance(value, Retry):
-        raise errors.InvalidInput(f"{field} must be a Retry(max_attempts=…, …), not {value!r:.60}", field=field)
+        raise errors.InvalidInput(
+            f"{field} must be a Retry(max_attempts=…, …), not {documents.short(value)}", field=field
+        )
 
 
 def _parameters(name: str, code: object) -> Collection[inspect.Parameter]:
@@ -77,7 +79,7 @@ def _parameters(name: str, code: object) -> Collection[inspect.Parameter]:
         with contextlib.suppress(ValueError):  # what is built in may not say what it takes
             return inspect.signature(code).parameters.values()
     raise errors.InvalidInput(
-        f"function {name!r} cannot be called with its input by name: register a function, not {code!r:.60}"
+        f"function {name!r} cannot be called with its input by name: register a function, not {documents.short(code)}"
     )
 
 

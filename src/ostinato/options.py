@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ostinato import errors, functions
-from ostinato.core import executions, graph
+from ostinato.core import documents, executions, graph
 from ostinato.core.retry import Retry
 
 DAY = 86_400
@@ -96,7 +96,7 @@ class EngineOptions:
             value: object = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise errors.InvalidInput(
-                    f"{field} must be a whole number, at least {least}, not {value!r}", field=field
+                    f"{field} must be a whole number, at least {least}, not {documents.short(value)}", field=field
                 )
         for field in ("lease_seconds", "poll_seconds", "prune_every_seconds"):
             seconds: object = getattr(self, field)
@@ -110,7 +110,8 @@ class EngineOptions:
         queues: Any = self.queues
         if not queues or not isinstance(queues, (tuple, list)):
             raise errors.InvalidInput(
-                f'queues must be one or more names in a tuple, such as ("default",), not {queues!r}', field="queues"
+                f'queues must be one or more names in a tuple, such as ("default",), not {documents.short(queues)}',
+                field="queues",
             )
         for queue in self.queues:
             graph.check_id(queue, "queue")

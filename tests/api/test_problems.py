@@ -36,6 +36,14 @@ async def test_a_job_that_is_not_there(site: Site) -> None:
     assert problem(await site.client().get("/v1/jobs/gone"), 404, "job_not_found")["jobId"] == "gone"
 
 
+async def test_what_was_sent_is_not_sent_back_at_length(site: Site) -> None:
+    long = "x" * 500_000
+    for wrong in (job(task("a"), **{long: 1}), job(task("a", onDependencyFailure=long)), job(task("a", **{long: 1}))):
+        answer = await site.client().post("/v1/jobs", json=wrong)
+        problem(answer, 422, "invalid_input")
+        assert len(answer.content) < 2000
+
+
 async def test_errors_name_their_fields(site: Site) -> None:
     client = site.client()
     found = problem(await client.post("/v1/jobs", json=job(task("a", after="b"))), 422, "unknown_dependency")

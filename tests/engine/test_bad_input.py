@@ -59,6 +59,30 @@ BAD = {
     "too many attempts": (job(task("a", retry={"maxAttempts": 2**70})), errors.InvalidInput, "maxAttempts"),
     "too long a delay": (job(task("a", retry={"baseDelay": 1e300, "maxDelay": 1e300})), errors.InvalidInput, "Delay"),
     "wrong type": (job(task("a", input=[1])), errors.InvalidInput, "input"),
+    "an object without keys": (job(task("a", input=range(3))), errors.InvalidInput, "JSON does not know"),
+    "tags without keys": (job(task("a"), tags=range(3)), errors.InvalidInput, "JSON does not know"),
+    "a priority of too many digits": (job(task("a", priority=10**5000)), errors.InvalidInput, "a very large number"),
+    "a concurrency of too many digits": (
+        job(task("a"), maxConcurrency=10**5000),
+        errors.InvalidInput,
+        "maxConcurrency",
+    ),
+    "attempts of too many digits": (
+        job(task("a", retry={"maxAttempts": 10**5000})),
+        errors.InvalidInput,
+        "maxAttempts",
+    ),
+    "a quorum of too many digits": (
+        job(task("a", approval={"title": "t", "quorum": 10**5000})),
+        errors.InvalidInput,
+        "quorum must be 1 to",
+    ),
+    "an unknown field with a long name": (job(task("a", **{"x" * 1_000_000: 1})), errors.InvalidInput, "unknown field"),
+    "a long word where only some are taken": (
+        job(task("a", onDependencyFailure="x" * 1_000_000)),
+        errors.InvalidInput,
+        "- at `$.tasks[0].onDependencyFailure`",
+    ),
     "unknown field": (job(task("a", colour="red")), errors.InvalidInput, "colour"),
     "no document": (None, errors.InvalidInput, "job"),
     "a list": ([job(task("a"))], errors.InvalidInput, "job"),
@@ -79,6 +103,23 @@ async def test_a_bad_job_is_refused_and_changes_nothing(url: str, name: str) -> 
         for table in ("job", "task", "event_page", "blob", "timer"):
             assert await support.count(url, table) == 0
         assert await support.run(app, task("ok")) == {"ok": {}}, "and the engine goes on"
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        (job(task("a"), priority="high"), "priority"),
+        (job(task("a"), task("b", retry={"maxAttempts": "9"})), "tasks[1].retry.maxAttempts"),
+        (job(task("a", input=[1])), "tasks[0].input"),
+        (job(task("a"), colour="red"), "job"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+async def test_an_error_says_in_which_field(sqlite_url: str, document: Any, field: str) -> None:
+    async with support.opened(sqlite_url) as app:
+        with pytest.raises(errors.InvalidInput) as caught:
+            await app.submit(document)
+        assert caught.value.details["field"] == field
 
 
 @pytest.mark.parametrize("document", [None, 7, [1]], ids=str)
@@ -173,12 +214,13 @@ async def test_places_beyond_what_a_database_can_count_to_are_refused(url: str, 
                 await asked
 
 
-@pytest.mark.parametrize("cursor", [5, ["1.0.1"], b"1.0.1"], ids=str)
+@pytest.mark.parametrize("cursor", [5, ["1.0.1"], b"1.0.1", "9" * 100_000], ids=lambda given: repr(given)[:20])
 async def test_cursors_that_are_no_text_are_refused(url: str, cursor: Any) -> None:
     async with support.opened(url) as app:
         for asked in (app.events(cursor=cursor), app.jobs(cursor=cursor), app.dead_letters(cursor=cursor)):
-            with pytest.raises(errors.InvalidInput, match="cursor"):
+            with pytest.raises(errors.InvalidInput, match="cursor") as caught:
                 await asked
+            assert len(caught.value.message) < 200
 
 
 @pytest.mark.parametrize("inputs", [[1], "a", {"a": [1]}, {"a": None}], ids=str)

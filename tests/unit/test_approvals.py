@@ -19,7 +19,7 @@ ASKED = {"title": "Publish it?"}
         ({"title": ""}, "title"),
         ({"title": "x" * 501}, "title"),
         ({"title": "a\0b"}, "title"),
-        ({"title": 7}, ""),
+        ({"title": 7}, "title"),
         ({"decisions": []}, "decisions"),
         ({"decisions": ["approve", "approve"]}, "decisions"),
         ({"decisions": ["approve", "waiting"]}, "decisions"),
@@ -36,7 +36,7 @@ ASKED = {"title": "Publish it?"}
         ({"escalate": {"after": 60, "to": ["boss"]}, "deadline": 60}, "escalate.after"),
         ({"deadline": -1}, "deadline"),
         ({"deadline": float("nan")}, "deadline"),
-        ({"onDeadline": "wait"}, ""),
+        ({"onDeadline": "wait"}, "onDeadline"),
         ({"colour": "red"}, ""),
     ],
 )
@@ -44,6 +44,17 @@ def test_what_cannot_be_asked(fields: dict[str, Any], field: str) -> None:
     with pytest.raises(errors.InvalidInput) as caught:
         approvals.read_document(ASKED | fields)
     assert caught.value.details["field"] == (f"approval.{field}" if field else "approval")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"quorum": "\ud800"}, {"escalate": range(3)}, {"onDeadline": "x" * 1_000_000}, {"quorum": 10**5000}],
+    ids=lambda given: next(iter(given)),
+)
+def test_what_is_no_approval_at_all(fields: dict[str, Any]) -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        approvals.read_document(ASKED | fields)
+    assert len(caught.value.message) < 500
 
 
 def test_what_can_be_asked() -> None:

@@ -61,6 +61,8 @@ def test_no_base_delay_never_waits(attempt: int) -> None:
         {"base_delay": "1"},
         {"multiplier": None},
         {"max_delay": 10**400},
+        {"max_attempts": 10**5000},
+        {"jitter": 10**5000},
         {"base_delay": -0.1},
         {"base_delay": math.nan},
         {"base_delay": math.inf},

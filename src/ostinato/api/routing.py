@@ -269,7 +269,7 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
         said, _, where = str(error).partition(" - at `")
-        sentence = shapes.explain(said)
+        sentence = documents.cut(shapes.explain(said))
         field = where.rstrip("`").removeprefix("$").removeprefix(".").partition("[...]")[0]
         named = _NAMED.fullmatch(sentence)
         at = documents.join(field, named[1]) if named else field or "body"

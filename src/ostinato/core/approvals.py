@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, moments
+from ostinato.core import codec, documents, moments
 from ostinato.core.documents import short as _short
 from ostinato.core.retry import LONGEST, said
 
@@ -176,7 +176,15 @@ def read_document(document: Any) -> Approval:
     try:
         return check(msgspec.convert(document, Approval))
     except msgspec.ValidationError as error:
-        raise errors.InvalidInput(f"approval is not valid: {error}", field="approval") from None
+        sentence, path = documents.explained(error)
+        at = f" - at `${path}`" if path else ""
+        raise errors.InvalidInput(f"approval is not valid: {sentence}{at}", field=f"approval{path}") from None
+    except UnicodeEncodeError:
+        raise documents.no_text("approval") from None
+    except AttributeError:
+        raise documents.no_json("approval") from None
+    except RecursionError:
+        raise errors.InvalidPayload("approval is nested too deeply: flatten it") from None
 
 
 def check(approval: Approval, where: str = "approval", *, within: str = "approval") -> Approval:
@@ -206,7 +214,7 @@ def _wrong_people(approval: Approval) -> Iterator[tuple[str, str]]:
             if wrong := _wrong_name(name):
                 yield field, f"has {_short(name)}: a name {wrong}"
     if not 1 <= approval.quorum <= MOST_NAMES:
-        yield "quorum", f"must be 1 to {MOST_NAMES}, not {approval.quorum!r}"
+        yield "quorum", f"must be 1 to {MOST_NAMES}, not {_short(approval.quorum)}"
     if approval.quorum > 1 and APPROVE not in approval.decisions:
         yield "quorum", f"counts who says {APPROVE!r}, which is not among the decisions"
     people = approval.asked(escalated=True)
@@ -218,7 +226,7 @@ def _wrong_times(approval: Approval) -> Iterator[tuple[str, str]]:
     after = None if approval.escalate is None else approval.escalate.after
     for field, value in (("deadline", approval.deadline), ("escalate.after", after)):
         if value is not None and not 0 < value < LONGEST:
-            yield field, f"must be more than 0 seconds, not {value!r}"
+            yield field, f"must be more than 0 seconds, not {_short(value)}"
     if after is not None and approval.deadline is not None and after >= approval.deadline:
         yield "escalate.after", "must be before the deadline, or nobody is asked in time"
 

@@ -35,6 +35,8 @@ def read(document: Any, kind: type[T], field: str = "") -> T:
         raise errors.InvalidPayload(codec.too_deep(field or "the document")) from None
     except UnicodeEncodeError:
         raise no_text(field or "the document") from None
+    except AttributeError:
+        raise no_json(field or "the document") from None
 
 
 def check_type(value: Any, kind: Any, field: str) -> None:
@@ -45,6 +47,8 @@ def check_type(value: Any, kind: Any, field: str) -> None:
         raise _located(error, field) from None
     except UnicodeEncodeError:
         raise no_text(field) from None
+    except AttributeError:
+        raise no_json(field) from None
 
 
 def no_text(field: str) -> errors.InvalidInput:
@@ -52,6 +56,19 @@ def no_text(field: str) -> errors.InvalidInput:
         f"{field} has text with a lone surrogate, which is not valid Unicode: decode the text properly first",
         field=field,
     )
+
+
+def no_json(field: str) -> errors.InvalidInput:
+    """What can be asked for items by key is taken for an object, and may turn out not to have any keys."""
+    return errors.InvalidInput(
+        f"{field} has something in it that JSON does not know: use dicts, lists, strings, numbers, booleans and None",
+        field=field,
+    )
+
+
+def cut(sentence: str) -> str:
+    """What is said of a value may repeat it, whatever its length."""
+    return sentence if len(sentence) <= LONGEST_SENTENCE else sentence[:LONGEST_SENTENCE] + "..."
 
 
 @functools.cache
@@ -83,7 +100,7 @@ def as_object(value: Any, field: str) -> dict[str, Any]:
     """A copy, one level deep, of what must be an object."""
     try:
         return msgspec.convert(value, dict[str, Any])
-    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError):
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError, AttributeError):
         raise errors.InvalidInput(
             f"{field or 'the document'} must be an object with names and values, not {short(value)}",
             field=field or "document",
@@ -170,6 +187,8 @@ def short(value: object) -> str:
         return short_text(repr(value[:60] if isinstance(value, str) else value))
     except RecursionError:
         return f"a {type(value).__name__} that is nested too deeply"
+    except Exception:  # it cannot say what it is, or has a number in it that is too long to be written down
+        return f"a {type(value).__name__}"
 
 
 def short_text(text: str) -> str:
@@ -183,15 +202,18 @@ def _is_clean(text: str) -> bool:
     return not any(ord(sign) < 32 or 127 <= ord(sign) < 160 or 0xD800 <= ord(sign) < 0xE000 for sign in text)
 
 
-def _located(
-    error: msgspec.ValidationError, field: str, kind: type[msgspec.Struct] | None = None
-) -> errors.InvalidInput:
+def explained(error: msgspec.ValidationError) -> tuple[str, str]:
+    """What is wrong, and at which place in what was read: `.tasks[0].name`, or nothing for all of it."""
     sentence, path = str(error), ""
     if found := _PLACE.search(sentence):
         sentence, path = sentence[: found.start()], found["path"]
-    sentence = shapes.explain(sentence)
-    if len(sentence) > LONGEST_SENTENCE:  # it repeats what was given
-        sentence = sentence[:LONGEST_SENTENCE] + "..."
+    return cut(shapes.explain(sentence)), path
+
+
+def _located(
+    error: msgspec.ValidationError, field: str, kind: type[msgspec.Struct] | None = None
+) -> errors.InvalidInput:
+    sentence, path = explained(error)
     if kind is not None and sentence.startswith("Invalid enum value"):
         sentence += _choices(kind, path.removeprefix("."))
     at = field + path if path.startswith("[") or not path else join(field, path.removeprefix("."))

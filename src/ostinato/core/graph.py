@@ -128,11 +128,12 @@ def read_job(document: Any) -> JobSpec:
         check_tags(spec.tags)
     if spec.deadline is not None and not 0 < spec.deadline < retry.LONGEST:
         raise errors.InvalidInput(
-            f"deadline must be more than 0 seconds from now, not {spec.deadline!r}", field="deadline"
+            f"deadline must be more than 0 seconds from now, not {_short(spec.deadline)}", field="deadline"
         )
     if spec.max_concurrency is not None and not 1 <= spec.max_concurrency <= MOST_CONCURRENCY:
         raise errors.InvalidInput(
-            f"maxConcurrency must be 1 to {MOST_CONCURRENCY:,}, not {spec.max_concurrency!r}", field="maxConcurrency"
+            f"maxConcurrency must be 1 to {MOST_CONCURRENCY:,}, not {_short(spec.max_concurrency)}",
+            field="maxConcurrency",
         )
     if spec.budget is not None:
         usage.micros(spec.budget, "budget")
@@ -378,7 +379,7 @@ def _check_text(value: str, field: str) -> None:
 def _check_priority(value: int, field: str) -> None:
     if not -LARGEST_PRIORITY <= value <= LARGEST_PRIORITY:
         raise errors.InvalidInput(
-            f"{field} must be between {-LARGEST_PRIORITY} and {LARGEST_PRIORITY}, not {value}", field=field
+            f"{field} must be between {-LARGEST_PRIORITY} and {LARGEST_PRIORITY}, not {_short(value)}", field=field
         )
 
 
@@ -388,8 +389,14 @@ def _convert(document: Any, kind: Any, what: str) -> Any:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
-        raise errors.InvalidInput(f"{what} is not valid: {error}") from None
+        sentence, path = documents.explained(error)
+        at = f" - at `${path}`" if path else ""
+        raise errors.InvalidInput(
+            f"{what} is not valid: {sentence}{at}", field=path.removeprefix(".") or what
+        ) from None
     except UnicodeEncodeError:
         raise errors.InvalidInput(codec.lone_surrogate(what)) from None
+    except AttributeError:
+        raise documents.no_json(what) from None
     except RecursionError:
         raise errors.InvalidPayload(codec.too_deep(what)) from None

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ostinato import errors
+from ostinato.core import documents
 
 LONGEST = 1e10
 """Seconds; some 300 years."""
@@ -59,7 +60,7 @@ class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
 def _require(holds: bool, field: str, wanted: str, got: object) -> None:
     if not holds:
-        raise errors.InvalidInput(f"retry.{field} must be {wanted}, not {got!r:.60}", field=field)
+        raise errors.InvalidInput(f"retry.{field} must be {wanted}, not {documents.short(got)}", field=field)
 
 
 NO_RETRY = Retry(max_attempts=1)

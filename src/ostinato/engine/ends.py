@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors, views
-from ostinato.core import codec, retry, states
+from ostinato.core import codec, documents, retry, states
 from ostinato.store import store
 
 LOOK_SECONDS = 1.0
@@ -176,7 +176,9 @@ def _check_timeout(timeout: object) -> float:
     """Seconds to wait. NaN comes neither before nor after other times: it would bring the timers of the event loop out
     of their order, and some of them would never fire."""
     if not isinstance(timeout, (int, float)) or timeout != timeout:
-        raise errors.InvalidInput(f"timeout must be a number of seconds or None, not {timeout!r:.60}", field="timeout")
+        raise errors.InvalidInput(
+            f"timeout must be a number of seconds or None, not {documents.short(timeout)}", field="timeout"
+        )
     return min(timeout, retry.LONGEST)
 
 

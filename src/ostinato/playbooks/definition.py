@@ -335,7 +335,8 @@ def read_playbook(document: Any) -> Playbook:
         targets.check_name(playbook.graph, "graph")
     if not 1 <= playbook.max_concurrency <= MOST_CONCURRENT:
         raise errors.InvalidInput(
-            f"maxConcurrency must be 1 to {MOST_CONCURRENT:,}, not {playbook.max_concurrency!r}", field="maxConcurrency"
+            f"maxConcurrency must be 1 to {MOST_CONCURRENT:,}, not {documents.short(playbook.max_concurrency)}",
+            field="maxConcurrency",
         )
     documents.check_seconds(playbook.deadline, "deadline", LONGEST_DEADLINE)
     for part in msgspec.structs.fields(Stages):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ostinato import errors
-from ostinato.core import events, ledger, pages, rows
+from ostinato.core import documents, events, ledger, pages, rows
 from ostinato.store import database, reads
 from ostinato.store.database import fetch
 
@@ -162,7 +162,7 @@ def read_cursor(cursor: str | None) -> Place:
     try:
         major, minor, seq = (int(part) for part in cursor.split("."))
     except (ValueError, AttributeError, TypeError):
-        raise errors.InvalidInput(f"{cursor!r} is not a cursor of this feed", field="cursor") from None
+        raise errors.InvalidInput(f"{documents.short(cursor)} is not a cursor of this feed", field="cursor") from None
     if not all(0 <= part < 2**63 for part in (major, minor, seq)):
-        raise errors.InvalidInput(f"{cursor!r} is not a cursor of this feed", field="cursor")
+        raise errors.InvalidInput(f"{documents.short(cursor)} is not a cursor of this feed", field="cursor")
     return major, minor, seq

@@ -14,7 +14,7 @@ from ostinato import app, errors, results, views
 from ostinato.api import access, calls, models
 from ostinato.api.http import dead_letters, fleet, jobs, tasks
 from ostinato.api.live import changes, hub, messages
-from ostinato.core import commands, executions, filters, graph, shapes, why
+from ostinato.core import commands, documents, executions, filters, graph, shapes, why
 from ostinato.store import keys
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ def convert(given: Any, kind: type[T]) -> T:
         return msgspec.convert(_without_nulls(given), kind)
     except msgspec.ValidationError as error:
         said, _, where = str(error).partition(" - at `")
-        sentence = shapes.explain(said)
+        sentence = documents.cut(shapes.explain(said))
         field = where.rstrip("`").removeprefix("$").removeprefix(".")
         raise errors.InvalidInput(f"{field}: {sentence}" if field else sentence, field=field or "input") from None
 

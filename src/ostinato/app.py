@@ -65,8 +65,8 @@ class Ostinato:
     ) -> None:
         self.url = connect.default_url() if url is None else url
         self.tenant = graph.check_id(tenant, "tenant")
-        self.options = options or _default_options()
-        self.keyring = encryption or Keyring.from_environment()
+        self.options = _checked(options) or _default_options()
+        self.keyring = _of_kind(encryption, Keyring, "encryption") or Keyring.from_environment()
         self.secret_source = secrets
         self.embedder = embedder or embedding.HashingEmbedder()
         self.functions: dict[str, functions.Function] = {}
@@ -562,6 +562,16 @@ class Ostinato:
 
 def _default_options() -> options.EngineOptions:
     return options.EngineOptions()
+
+
+def _checked(given: options.EngineOptions | None) -> options.EngineOptions | None:
+    return _of_kind(given, options.EngineOptions, "options")
+
+
+def _of_kind(given: T | None, kind: type[T], field: str) -> T | None:
+    if given is not None and not isinstance(given, kind):
+        raise arguments.invalid(field, f"{kind.__name__}(…)", given)
+    return given
 
 
 def _document(job: Any, overrides: Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ostinato import errors, functions
-from ostinato.core import documents, executions, graph
+from ostinato.core import arguments, documents, executions, graph
 from ostinato.core.retry import Retry
 
 DAY = 86_400
@@ -85,18 +85,19 @@ class EngineOptions:
     """Microseconds since the epoch, for tests; otherwise the database's clock."""
 
     def __post_init__(self) -> None:
-        for field, least in (
-            ("concurrency", 1),
-            ("max_payload_bytes", 1),
-            ("spill_bytes", 1),
-            ("max_tasks", 1),
-            ("max_prefetch", 0),
-            ("dead_letter_alarm", 0),
+        for field, least, most in (
+            ("concurrency", 1, graph.MOST_CONCURRENCY),
+            ("max_payload_bytes", 1, arguments.LARGEST),
+            ("spill_bytes", 1, arguments.LARGEST),
+            ("max_tasks", 1, arguments.LARGEST),
+            ("max_prefetch", 0, graph.MOST_CONCURRENCY),
+            ("dead_letter_alarm", 0, arguments.LARGEST),
         ):
             value: object = getattr(self, field)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 raise errors.InvalidInput(
-                    f"{field} must be a whole number, at least {least}, not {documents.short(value)}", field=field
+                    f"{field} must be a whole number from {least} to {most:,}, not {documents.short(value)}",
+                    field=field,
                 )
         for field in ("lease_seconds", "poll_seconds", "prune_every_seconds"):
             seconds: object = getattr(self, field)
@@ -107,6 +108,9 @@ class EngineOptions:
         for field in ("shutdown_seconds", "retention_seconds"):
             graph.check_seconds(getattr(self, field), field)
         functions.check_retry(self.default_retry, "default_retry")
+        clock: object = self.clock
+        if clock is not None and not callable(clock):
+            raise arguments.invalid("clock", "a function that says how late it is", clock)
         queues: Any = self.queues
         if not queues or not isinstance(queues, (tuple, list)):
             raise errors.InvalidInput(

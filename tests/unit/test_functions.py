@@ -147,6 +147,11 @@ def test_the_url_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         {"concurrency": 0},
         {"concurrency": 1.5},
         {"concurrency": "10"},
+        {"concurrency": 2**63},
+        {"concurrency": -(10**5000)},
+        {"max_prefetch": 2**63},
+        {"max_payload_bytes": 10**5000},
+        {"clock": 5},
         {"lease_seconds": 0},
         {"lease_seconds": float("nan")},
         {"poll_seconds": -1},
@@ -172,6 +177,14 @@ def test_the_url_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 def test_engine_options_are_checked(fields: dict[str, Any]) -> None:
     with pytest.raises(errors.InvalidInput):
         EngineOptions(**fields)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"options": {"concurrency": 5}}, {"options": 5}, {"encryption": "a key"}], ids=str
+)
+def test_settings_of_an_application_are_of_their_kind(sqlite_url: str, settings: dict[str, Any]) -> None:
+    with pytest.raises(errors.InvalidInput, match=f"{next(iter(settings))} must be"):
+        Ostinato(sqlite_url, **settings)
 
 
 def test_engine_options_are_frozen() -> None:

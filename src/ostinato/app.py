@@ -96,7 +96,7 @@ class Ostinato:
             return self.function()(name)
 
         def register(code: Callable[..., Any]) -> functions.Function:
-            chosen = name or getattr(code, "__name__", "")
+            chosen = getattr(code, "__name__", "") if name is None else name
             graph.check_name(chosen, "the name of a function")
             graph.check_id(queue, "queue")
             graph.check_not_reserved(chosen, queue)

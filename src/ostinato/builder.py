@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors, functions
-from ostinato.core import graph
+from ostinato.core import arguments, documents, graph
 
 
 class TaskRef:
@@ -26,8 +26,8 @@ class Graph:
         self._settings = settings
         self._tasks: list[dict[str, Any]] = []
         self._taken: set[str] = set()
-        self._numbers: dict[str, int] = {}
-        """The last number that was put behind a name to make an id."""
+        self._counts: dict[str, int] = {}
+        """How often an id was made from a name."""
 
     def task(
         self,
@@ -42,7 +42,7 @@ class Graph:
         """Add a task that runs `function` with the given input. `options` are retry, timeout, optional and so on."""
         name = function.name if isinstance(function, functions.Function) else function
         graph.check_name(name, "the name of a function")
-        chosen = graph.check_id(task_id or self._free_id(name), "task_id")
+        chosen = self._free_id(name) if task_id is None else graph.check_id(task_id, "task_id")
         task: dict[str, Any] = {
             "taskId": chosen,
             "name": name,
@@ -51,7 +51,8 @@ class Graph:
         }
         if isinstance(function, functions.Function) and function.queue != "default":
             task["queue"] = function.queue
-        task |= _camel(options or {}, _OPTIONS, "an option of a task")
+        given_options = {} if options is None else arguments.mapping(options, "options")
+        task |= _camel(given_options, _OPTIONS, "an option of a task")
         self._tasks.append(task)
         self._taken.add(chosen)
         return TaskRef(chosen)
@@ -62,13 +63,11 @@ class Graph:
 
     def _free_id(self, name: str) -> str:
         base = "".join(c if c.isalnum() or c in "._:-" else "-" for c in name)
-        if base not in self._taken:
-            return base
-        number = self._numbers.get(base, 1) + 1
-        while f"{base}-{number}" in self._taken:
-            number += 1
-        self._numbers[base] = number
-        return f"{base}-{number}"
+        free = base
+        while free in self._taken:
+            self._counts[base] = self._counts.get(base, 1) + 1
+            free = f"{base}-{self._counts[base]}"
+        return graph.check_id(free, "task_id")
 
 
 def _names(kind: type[msgspec.Struct], given: set[str]) -> dict[str, str]:
@@ -91,5 +90,7 @@ def _task_ids(after: Any) -> list[str]:
     several: list[Any] = [after] if isinstance(after, (TaskRef, str)) or not hasattr(after, "__iter__") else list(after)
     ids = [ref.task_id if isinstance(ref, TaskRef) else ref for ref in several]
     if not all(isinstance(task_id, str) for task_id in ids):
-        raise errors.InvalidInput(f"after must be tasks of this graph or their ids, not {after!r:.60}", field="after")
+        raise errors.InvalidInput(
+            f"after must be tasks of this graph or their ids, not {documents.short(after)}", field="after"
+        )
     return ids

@@ -75,7 +75,7 @@ def test_what_cannot_be_called_by_name_is_no_function(app: Ostinato, code: Any) 
         app.function("f")(code)
 
 
-@pytest.mark.parametrize("name", ["a\nb", 5, b"f"])
+@pytest.mark.parametrize("name", ["", "a\nb", 5, b"f", 0])
 def test_odd_names_of_functions_are_refused(app: Ostinato, name: Any) -> None:
     with pytest.raises(errors.InvalidId):
         app.function(name)(lambda: 1)
@@ -273,6 +273,18 @@ def test_the_builder_finds_ids_for_many_tasks_of_one_function(app: Ostinato) -> 
     assert time.process_time() - begun < 5  # 0.1 s; if it looked at all others each time, 40 s
     assert ids[:3] == ["f", "f-2", "f-4"]
     assert len(set(ids)) == 20_000
+
+
+def test_the_builder_gives_ids_that_nobody_has(app: Ostinato) -> None:
+    graph = app.graph("x")
+    graph.task("f", task_id="f-3")
+    assert [graph.task("f").task_id for _ in range(3)] == ["f", "f-2", "f-4"]
+    for bad in ("", "a b", 5, ["a"]):
+        with pytest.raises(errors.InvalidId, match="task_id"):
+            graph.task("f", task_id=bad)  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidInput, match="options must be an object"):
+        graph.task("f", options=5)  # type: ignore[arg-type]
+    assert len(graph.document()["tasks"]) == 4
 
 
 def test_the_builder_refuses_unknown_settings(app: Ostinato) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import types
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -76,7 +77,7 @@ def check_retry(value: object, field: str) -> None:
 
 def _parameters(name: str, code: object) -> Collection[inspect.Parameter]:
     if callable(code):
-        with contextlib.suppress(ValueError):  # what is built in may not say what it takes
+        with contextlib.suppress(ValueError, TypeError):  # what is built in may not say what it takes
             return inspect.signature(code).parameters.values()
     raise errors.InvalidInput(
         f"function {name!r} cannot be called with its input by name: register a function, not {documents.short(code)}"
@@ -94,4 +95,4 @@ def _mismatch(name: str, missing: set[str], unknown: set[str]) -> str:
 
 def _names(code: Callable[..., Any]) -> tuple[str, ...]:
     inner = getattr(inspect.unwrap(code), "__code__", None)
-    return inner.co_names if inner is not None else ()
+    return inner.co_names if type(inner) is types.CodeType else ()

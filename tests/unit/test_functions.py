@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import time
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -69,7 +70,15 @@ def test_settings_of_functions_are_checked(app: Ostinato, settings: dict[str, An
     assert "f" not in app.functions
 
 
-@pytest.mark.parametrize("code", [5, None, "f", dict])
+class Unsaid:
+    """What it takes it says wrongly."""
+
+    __signature__ = "(a, b)"
+
+    def __call__(self) -> None: ...
+
+
+@pytest.mark.parametrize("code", [5, None, "f", dict, Unsaid()])
 def test_what_cannot_be_called_by_name_is_no_function(app: Ostinato, code: Any) -> None:
     with pytest.raises(errors.InvalidInput, match="function 'f'"):
         app.function("f")(code)
@@ -105,6 +114,11 @@ def test_input_that_does_not_fit_is_refused_for_good(app: Ostinato, given: dict[
 
     with pytest.raises(TerminalError, match=said):
         f.bind(None, given)
+
+
+@pytest.mark.parametrize("kind", [mock.Mock, mock.MagicMock, mock.AsyncMock])
+def test_what_stands_for_a_function_in_a_test_can_be_registered(app: Ostinato, kind: Any) -> None:
+    assert app.function("f")(kind()).takes_anything
 
 
 def test_partials_of_coroutine_functions_are_async(app: Ostinato) -> None:

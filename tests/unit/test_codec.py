@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import enum
 import math
 import time
 from collections.abc import Callable
@@ -98,8 +99,23 @@ def test_lone_surrogates_are_refused(value: Any) -> None:
         lambda x: {"deep": [Measure(x)]},
         lambda x: Pair(1, x),
         lambda x: Pair(1, [Pair({"x": x}, 1)]),
+        lambda x: enum.Enum("Level", {"ODD": x}).ODD,  # pyright: ignore[reportAttributeAccessIssue]
+        lambda x: [enum.Enum("Level", {"ODD": x}).ODD],  # pyright: ignore[reportAttributeAccessIssue]
     ],
-    ids=["bare", "list", "dict", "dataclass", "in dataclass", "dataclasses", "struct", "in dict", "array", "arrays"],
+    ids=[
+        "bare",
+        "list",
+        "dict",
+        "dataclass",
+        "in dataclass",
+        "dataclasses",
+        "struct",
+        "in dict",
+        "array",
+        "arrays",
+        "enum",
+        "enums",
+    ],
 )
 def test_numbers_that_json_cannot_say_are_refused_wherever_they_are(number: float, wrap: Any) -> None:
     with pytest.raises(errors.InvalidPayload, match="NaN or infinity"):

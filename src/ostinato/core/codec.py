@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 import math
 import re
@@ -173,6 +174,8 @@ def _has_non_finite(value: Any) -> bool:
             stack.extend(cast("Iterable[Any]", item.values()))
         elif isinstance(item, (list, tuple, set, frozenset)):
             stack.extend(cast("Iterable[Any]", item))
+        elif isinstance(item, enum.Enum):
+            stack.append(item.value)
         elif isinstance(item, msgspec.Struct) or hasattr(item, "__dataclass_fields__"):
             stack.append(msgspec.to_builtins(item, builtin_types=(float,)))
     return False

@@ -116,6 +116,21 @@ async def test_what_a_cancelled_attempt_has_paid_counts(url: str) -> None:
         await sound(app)
 
 
+@pytest.mark.parametrize("model", [["small"], {"small": 1}, 5, "", "a\0b", "\ud800", "x" * 257], ids=ascii)
+async def test_a_model_is_a_text(url: str, model: Any) -> None:
+    """A list was recorded, and the audit found that the events say something else than the rows."""
+    app = make(url)
+
+    @app.function("ask")
+    async def ask(ctx: Context) -> None:
+        await ctx.spend(0.5, model=model)
+
+    async with app:
+        error = await support.failure(await app.submit(job(task("a", "ask"))))
+        assert (error.failed["a"]["type"], error.failed["a"]["message"][:5]) == ("InvalidInput", "model")
+        await sound(app)
+
+
 async def test_only_the_attempt_that_is_the_last_one_may_say_so(url: str) -> None:
     app = make(url)
     gate = support.Gate(app)

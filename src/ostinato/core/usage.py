@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ostinato import errors
-from ostinato.core import documents
+from ostinato.core import arguments, documents
 
 MICROS: Final = 1_000_000
 MOST_MONEY: Final = 1e9
@@ -62,6 +62,6 @@ def read(cost: float, input_tokens: int, output_tokens: int, calls: int, model: 
     for field, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise errors.InvalidInput(f"{field} must be a whole number from 0 to {MOST:,}", field=field)
-    if model is not None and (not 0 < len(model) <= LONGEST_MODEL or "\0" in model):
+    if model is not None and not arguments.text(model, "model", LONGEST_MODEL):
         raise errors.InvalidInput(f"model must be 1 to {LONGEST_MODEL} characters", field="model")
     return Usage(calls, input_tokens, output_tokens, micros(cost, "cost"))

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol, TypedDict, Unpack
 import msgspec
 
 from ostinato import errors, secrets, threads
-from ostinato.core import approvals, arguments, codec, commands, graph, rows, statuses, usage
+from ostinato.core import approvals, arguments, codec, commands, documents, graph, rows, statuses, usage
 
 READ_AHEAD = 64
 """Outputs of up to this many dependencies are read before a function that uses them starts; the rest on demand."""
@@ -92,6 +92,8 @@ class DependencyOutputs(Mapping[str, Any]):
 
     async def load(self, *task_ids: str) -> dict[str, Any]:
         """Read the named outputs, or all of them."""
+        for task_id in task_ids:
+            _check_dependency(task_id)
         if not self._complete:
             found = await self._services.read_outputs(self._lease, list(task_ids) or None)
             self._known |= found
@@ -99,6 +101,7 @@ class DependencyOutputs(Mapping[str, Any]):
         return {task_id: self._known[task_id] for task_id in task_ids} if task_ids else dict(self._known)
 
     def __getitem__(self, task_id: str) -> Any:
+        _check_dependency(task_id)
         if task_id not in self._known and not self._complete:
             self._known |= self._services.read_outputs_now(self._lease, [task_id])
         return self._known[task_id]
@@ -111,6 +114,12 @@ class DependencyOutputs(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return self._lease.dependencies
+
+
+def _check_dependency(task_id: object) -> None:
+    """What no task can be called there is no output of; a database need not be asked, and may not be able to answer."""
+    if not isinstance(task_id, str) or "\0" in task_id or not arguments.is_unicode(task_id):
+        raise KeyError(task_id)
 
 
 class Context:
@@ -238,6 +247,7 @@ class Context:
 
         Approvals are told apart by their order, or by a `name` of their own.
         """
+        arguments.text_or_none(name, "name")
         approval = approvals.read_document({"title": title} | _camel(asked))
         data = codec.encode(payload, "the payload of the approval", self._services.max_payload_bytes)
         key = self._next_key("approve" if name is None else f"approve:{name}")
@@ -277,6 +287,7 @@ class Context:
         data = self.redacted(codec.encode(output, "the output of the task", self._services.max_payload_bytes))
         if self.redactor is not None:
             status, reason = self.redactor.document([status, reason])
+        arguments.text(status, "status", statuses.LONGEST_STATUS)
         approvals.check_notes(reason, "reason")
         raise Suspended(commands.FinishItem(self._lease, status, data, reason))
 
@@ -288,7 +299,7 @@ class Context:
             statuses.check(status, message)
             await self._services.execute(commands.PublishStatus(self.job_id, status, message, lease=self._lease))
         except errors.OstinatoError as error:
-            self.log.warning("the status %r was not published: %s", status, error)
+            self.log.warning("the status %s was not published: %s", documents.short(status), error)
 
     async def search(self, q: str, /, **wanted: Any) -> list[Any]:
         """Search what jobs have saved, as `app.results.search` does: by words and likeness, best first."""

@@ -23,7 +23,7 @@ class Job:
     ) -> None:
         self._app = app
         self._submitted_at_look = submitted_at_look
-        self.job_id = job_id
+        self.job_id = arguments.text(job_id, "job_id")
         self.created = created
         """False if the idempotency key found a job that was there before."""
 

@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from ostinato import Job, Ostinato, errors
+from ostinato.core import cursors
 from ostinato.store import migrate
 from tests.engine import support
 from tests.engine.support import job, task
@@ -182,6 +183,47 @@ async def test_of_a_job_that_is_not_there_nothing_is_read(url: str) -> None:
         await made.result(support.PATIENCE)
         assert await made.tasks(after=0) == await made.tasks(state="failed") == []
         assert await made.dependencies(["a"]) == await made.dependencies([]) == {}
+
+
+@pytest.mark.parametrize(
+    "job_id", [5, None, ["a"], b"a", "a\0b", "\ud800", 10**5000], ids=lambda given: type(given).__name__
+)
+async def test_a_job_has_an_id_that_is_a_text(sqlite_url: str, job_id: Any) -> None:
+    async with support.opened(sqlite_url, work=False) as app:
+        with pytest.raises(errors.InvalidInput, match="job_id must be a text"):
+            Job(app, job_id)
+
+
+@pytest.mark.parametrize("place", [[1, "a\0b"], [1, "a\0b", "c"], [1, 0, "a\0b"], [1, "a", "b", "c\0"]], ids=ascii)
+async def test_a_cursor_holds_what_every_database_knows(url: str, place: list[Any]) -> None:
+    cursor = cursors.write(tuple(place))
+    async with support.opened(url, work=False) as app:
+        for asked in (app.jobs, app.dead_letters, app.executions, app.approvals.list, app.results.list):
+            with pytest.raises(errors.InvalidInput, match="not a cursor of this list"):
+                await asked(cursor=cursor)
+
+
+@pytest.mark.parametrize("name", [5, None, "nobody", "a\0b", "\ud800", ["a"], (1, 2)], ids=ascii)
+@pytest.mark.parametrize("how", ["plain", "async"])
+async def test_what_a_task_does_not_depend_on_has_no_output(url: str, name: Any, how: str) -> None:
+    app = support.make(url)
+
+    @app.function("plain")
+    def plain(ctx: Any) -> Any:
+        try:
+            return ctx.dependency_outputs[name]
+        except KeyError:
+            return [name in ctx.dependency_outputs, "a" in ctx.dependency_outputs]
+
+    @app.function("async")
+    async def load(ctx: Any) -> Any:
+        try:
+            return await ctx.dependency_outputs.load("a", name)
+        except KeyError:
+            return [name in ctx.dependency_outputs, "a" in ctx.dependency_outputs]
+
+    async with app:
+        assert (await support.run(app, task("a"), task("b", how, "a")))["b"] == [False, True]
 
 
 async def test_what_is_not_there_is_not_repeated_at_length(url: str) -> None:

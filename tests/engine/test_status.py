@@ -96,6 +96,29 @@ async def test_an_attempt_that_lost_its_task_says_nothing_and_is_not_stopped(
         await clean(app)
 
 
+class Unsayable:
+    def __repr__(self) -> str:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    "status", [Unsayable(), 10**5000, ["x" * 100_000], 7, None, "x" * 201], ids=lambda g: type(g).__name__
+)
+async def test_what_is_no_status_is_not_published_and_fails_nothing(
+    sqlite_url: str, status: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = support.make(sqlite_url)
+
+    @app.function("say")
+    async def say(ctx: Any) -> None:
+        await ctx.publish(status)
+
+    async with app:
+        assert await support.run(app, task("a", "say")) == {"a": None}
+    [line] = [record.getMessage() for record in caplog.records if "was not published" in record.getMessage()]
+    assert len(line) < 300
+
+
 async def _processing(made: Any) -> bool:
     return (await made.tasks())[0].state == "processing"
 

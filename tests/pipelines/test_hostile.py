@@ -347,12 +347,19 @@ async def test_a_reason_that_cannot_be_kept_is_refused_whatever_is_done_with_the
         assert (await status(kit), (await pipelines.view("a1")).run) == (300, 1)
 
 
-async def test_a_step_that_gives_a_reason_that_cannot_be_kept_fails_and_says_so(url: str) -> None:
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [({"reason": "a\0b"}, "reason"), ({"status": 5}, "status"), ({"status": "x" * 1_000_000}, "status")],
+    ids=["reason", "no text", "too long"],
+)
+async def test_a_step_that_says_what_cannot_be_kept_fails_and_says_so(
+    url: str, said: dict[str, Any], field: str
+) -> None:
     room = Newsroom(url)
 
     @room.app.step("babble")
     async def babble(ctx: Any) -> None:
-        await ctx.finish("unreachable", reason="a\0b")
+        await ctx.finish(**({"status": "unreachable"} | said))
 
     async with testing.open(room.app) as kit:
         course = publishing()["course"]
@@ -362,4 +369,4 @@ async def test_a_step_that_gives_a_reason_that_cannot_be_kept_fails_and_says_so(
         await kit.run_until_idle()
         found = await kit.app.pipelines.detail("a1")
         assert found.last_error is not None
-        assert (found.last_error.type, "reason" in found.last_error.message) == ("InvalidInput", True)
+        assert (found.last_error.type, field in found.last_error.message) == ("InvalidInput", True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,6 +10,9 @@ import msgspec
 from ostinato import errors
 
 T = TypeVar("T")
+
+_NUL = b"\\u0000"
+"""As JSON writes it. No id has it, and not every database can be asked for one that does."""
 
 
 def write(place: tuple[Any, ...]) -> str:
@@ -21,6 +23,8 @@ def read(cursor: str, kind: type[T]) -> T:
     """The place, if it is one of this kind of list."""
     try:
         data = base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4))
+        if _NUL in data:
+            raise ValueError
         return msgspec.json.decode(data, type=kind)
-    except (binascii.Error, UnicodeError, AttributeError, TypeError, msgspec.MsgspecError):
+    except (ValueError, AttributeError, TypeError, msgspec.MsgspecError):
         raise errors.InvalidInput("this is not a cursor of this list: start without one", field="cursor") from None

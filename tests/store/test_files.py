@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
@@ -78,6 +79,27 @@ async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         await opened(path, migrate=True)
 
 
+async def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/null"), Path("/dev/full")):
+        for migrate in (True, False):
+            with pytest.raises(errors.DatabaseUnavailable, match="is not a file"):
+                await opened(path, migrate=migrate)
+
+
+@pytest.mark.parametrize("version", [1, -1])
+async def test_a_schema_that_is_newer_than_it_says_is_refused_and_left_alone(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "mine.db"
+    await opened(path, migrate=True)
+    link = apsw.Connection(str(path))
+    link.execute(f"PRAGMA user_version={version}; PRAGMA wal_checkpoint(TRUNCATE)")
+    link.close()
+    before = path.read_bytes()
+    with pytest.raises(errors.DatabaseError, match="not that of its version"):
+        await opened(path, migrate=True)
+    assert path.read_bytes() == before
+
+
 async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(errors.DatabaseUnavailable, match="does not exist"):
         await opened(tmp_path / "nowhere" / "x.db", migrate=True)
@@ -135,6 +157,7 @@ def test_a_bad_url_says_what_a_good_one_is(url: str) -> None:
         ("postgresql://h:99999/x", "the port in the URL"),
         ("postgresql://u:1@h:5432,other:notaport/x", "the port in the URL"),
         ("postgresql://h/x?port=one", "the port in the URL"),
+        ("postgresql://h/a%00b", "NUL"),
         ("postgresql://h/x?port=5432,99999", "the port in the URL"),
         ("postgresql://h/x?sslmode", "what stands behind the [?] in the URL"),
     ],
@@ -156,6 +179,12 @@ def test_a_url_of_postgresql_may_name_several_servers(hosts: str) -> None:
 async def test_a_parameter_of_the_url_that_the_driver_does_not_take_is_named(setting: str) -> None:
     with pytest.raises(errors.InvalidUrl, match=setting.partition("=")[0].replace("service", "sslmode")):
         await connect.connect(f"postgresql://127.0.0.1:1/x?{setting}").open(migrate=False)
+
+
+@pytest.mark.parametrize("host", ["h..x", "h" * 300, "\ud800"], ids=ascii)
+async def test_a_host_that_can_be_none_is_refused(host: str) -> None:
+    with pytest.raises(errors.InvalidUrl, match="the host in the URL"):
+        await connect.connect(f"postgresql://{host}/x").open(migrate=False)
 
 
 async def test_a_parameter_of_the_url_that_the_server_does_not_take_is_named(postgres_url: str) -> None:

@@ -53,6 +53,8 @@ def _check_server(url: str) -> None:
             "the host in the URL is not valid: an address of IPv6 stands in brackets, as in [::1], and a bracket in a "
             "password is written %5B or %5D"
         ) from None
+    if "\0" in urllib.parse.unquote(url):
+        raise errors.InvalidUrl("the URL has NUL in it, written as %00: leave it out")
     try:
         given = urllib.parse.parse_qs(parts.query, strict_parsing=True) if parts.query else {}
     except ValueError:

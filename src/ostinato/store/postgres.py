@@ -321,6 +321,8 @@ class PostgresDatabase:
             )
         except (ClientConfigurationError, asyncpg.UndefinedObjectError) as error:
             raise errors.InvalidUrl(f"a parameter in the URL is not valid: {error}") from None
+        except UnicodeError as error:
+            raise errors.InvalidUrl(f"the host in the URL is not valid: {error}") from None
 
     async def _drop(self, role: str) -> None:
         connection = self._connections.pop(role, None)

@@ -160,6 +160,8 @@ class SqliteDatabase:
         folder = os.path.dirname(os.path.abspath(self.path))
         if not os.path.isdir(folder):
             raise errors.DatabaseUnavailable(f"the folder {folder!r} does not exist: create it, or change the URL")
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            raise errors.DatabaseUnavailable(f"{self.path!r} is not a file: change the URL")
         if not migrate_schema and not os.path.exists(self.path):
             raise errors.SchemaMissing(f"there is no database {self.path!r}: check the URL, or run a worker first")
         with _typed_errors:
@@ -220,9 +222,13 @@ class SqliteDatabase:
                 connection.execute(f"PRAGMA user_version={migration.number}")
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             if connection.in_transaction:  # a trigger may have taken it back already
                 connection.execute("ROLLBACK")
+            if isinstance(error, apsw.SQLError):
+                raise errors.DatabaseError(
+                    f"the schema in {self.path!r} is not that of its version ({error}): restore the file from a backup"
+                ) from None
             raise
 
     def _transact(self, connection: Connection, script: Callable[[], database.Script[T]], *, begun: bool = False) -> T:

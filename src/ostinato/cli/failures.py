@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -22,6 +23,7 @@ MISCONFIGURED = 78
 INTERRUPTED = 130
 TERMINATED = 143
 BROKEN_PIPE = 141
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def exit_code(error: errors.OstinatoError) -> int:
@@ -70,10 +72,28 @@ def report_bug(error: Exception, *, as_json: bool) -> int:
     return FAILED
 
 
+def report_io(error: OSError, *, as_json: bool) -> int:
+    """A bug as well, unless there was no room for what was to be written."""
+    if error.errno not in NO_ROOM:
+        return report_bug(error, as_json=as_json)
+    message = f"not all could be written: {os.strerror(error.errno)}. Free some room, or write it elsewhere"
+    if as_json:
+        write_json("not_written", message, {})
+    else:
+        write_line(message)
+    _write_no_more()
+    return FAILED
+
+
 def hang_up() -> int:
-    """Whoever read us has seen enough: nothing more can be written, not even by the interpreter on its way out."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Whoever read us has seen enough."""
+    _write_no_more()
     return BROKEN_PIPE
+
+
+def _write_no_more() -> None:
+    """Not even by the interpreter on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_line(message: str) -> None:

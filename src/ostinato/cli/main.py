@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -59,11 +60,16 @@ def execute(arguments: Sequence[str]) -> int:
         return failures.report_usage(error, as_json=as_json)
     except exceptions.Abort:
         return failures.INTERRUPTED
+    except OSError as error:
+        return failures.report_io(error, as_json=as_json)
     except Exception as error:
         return failures.report_bug(error, as_json=as_json)
 
 
 def main() -> None:
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by who started us
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - as long as we run
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -72,6 +78,8 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         code = failures.hang_up()
+    except OSError as error:
+        code = failures.report_io(error, as_json="--json" in sys.argv)
     sys.exit(code)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -68,6 +70,33 @@ def test_bad_input_gets_a_sentence(sqlite_shell: Shell) -> None:
     with ThreadPoolExecutor(2) as pool:  # each is a process of its own
         for (arguments, _, sentence), message in zip(BAD_INPUT, pool.map(answer, BAD_INPUT), strict=True):
             assert sentence in message, arguments
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["jobs", "ls"], ["jobs", "ls", "--json"]], ids=str)
+def test_output_that_nobody_can_take_gets_a_sentence(sqlite_shell: Shell, arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        started = sqlite_shell.start(*arguments, stdout=full, stderr=subprocess.PIPE)
+        _, said = started.communicate()
+    assert (started.returncode, "No space left on device" in said, "Traceback" in said) == (1, True, False), said
+
+
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code", "sentence"),
+    [
+        (">&-", "jobs ls", 0, ""),
+        (">&- 2>&-", "jobs show nope", 3, ""),
+        ("<&-", "jobs submit -", 2, "the job on stdin is not valid JSON"),
+    ],
+)
+def test_streams_may_be_closed(sqlite_shell: Shell, closed: str, arguments: str, code: int, sentence: str) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"exec {sys.executable} -m ostinato.cli.main {arguments} {closed}"],
+        cwd=sqlite_shell.folder,
+        env=sqlite_shell.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, sentence in done.stderr, "Traceback" in done.stderr) == (code, True, False), done.stderr
 
 
 @pytest.mark.parametrize(

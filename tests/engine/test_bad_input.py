@@ -275,6 +275,22 @@ async def test_new_inputs_that_are_no_objects_are_refused(url: str, inputs: Any)
         assert await support.standing(made) == {"a": "failed"}
 
 
+async def test_calls_from_another_event_loop_are_refused(url: str) -> None:
+    """Nothing ever woke who waited for the answer."""
+    app = support.make(url)
+
+    @app.function("elsewhere")
+    async def elsewhere(ctx: Any) -> None:
+        await asyncio.to_thread(lambda: asyncio.run(ctx.step("one", lambda: 1)))
+
+    async with app:
+        error = await support.failure(await app.submit(job(task("a", "elsewhere"))))
+        assert "open in another event loop" in error.failed["a"]["message"]
+        with pytest.raises(errors.NotPossible, match="run_coroutine_threadsafe"):
+            await asyncio.to_thread(lambda: asyncio.run(app.signal("gone", "ok")))
+        assert await support.run(app, task("ok")) == {"ok": {}}, "and the engine goes on"
+
+
 # --- the database --------------------------------------------------------------------------------------------------
 
 

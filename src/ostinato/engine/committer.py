@@ -79,6 +79,7 @@ class Committer:
         self._queue_empty = False
         """Nothing was left when the last claim looked, and nobody has said since that there is more."""
         self._loop: asyncio.Task[None] | None = None
+        self._home: asyncio.AbstractEventLoop | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
         self.claimer: Claimer | None = None
@@ -89,6 +90,7 @@ class Committer:
         """How often somebody has said that there may be work."""
 
     def start(self) -> None:
+        self._home = asyncio.get_running_loop()
         self._loop = asyncio.create_task(self._run(), name="ostinato-committer")
 
     async def stop(self) -> None:
@@ -129,7 +131,13 @@ class Committer:
     async def execute(self, command: commands.Command) -> Any:
         """Hand in a command and wait for its answer; it is durable when the answer is there."""
         self._check_open()
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        if loop is not self._home:  # the answer would never get there
+            raise errors.NotPossible(
+                "the application is open in another event loop: call it there, from a thread with "
+                "asyncio.run_coroutine_threadsafe(…, loop)"
+            )
+        future: asyncio.Future[Any] = loop.create_future()
         self._waiting.append((command, future))
         self._quiet.clear()
         self._wake.set()

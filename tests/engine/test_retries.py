@@ -282,12 +282,25 @@ async def test_an_exception_that_cannot_be_shown_is_shown_anyway(url: str) -> No
     async def odd() -> None:
         raise Odd
 
+    class Nameless(type):
+        @property
+        def __name__(cls) -> str:
+            raise RuntimeError("nor this")
+
+    class Anonymous(Exception, metaclass=Nameless): ...
+
+    @app.function
+    async def nameless() -> None:
+        raise Anonymous
+
     @app.function
     async def surrogate() -> None:
         raise ValueError("\ud800" + "x" * 1_000_000 + "\0")
 
     async with app:
-        error = await support.failure(await app.submit(job(task("a", "odd"), task("b", "surrogate"))))
+        tasks = [task("a", "odd"), task("b", "surrogate"), task("c", "nameless")]
+        error = await support.failure(await app.submit(job(*tasks)))
+        assert error.failed["c"]["type"] == "Exception"
         assert error.failed["a"]["type"] == "Odd"
         assert len(error.failed["b"]["message"]) <= 16 * 1024
 

@@ -437,12 +437,13 @@ def _suspended_in(error: BaseException) -> context.Suspended | None:
 
 def _describe(error: BaseException, redactor: secrets.Redactor | None) -> rows.Failure:
     """What an exception says of itself, even if it cannot say it."""
+    kind = "Exception"
     try:
+        kind = type(error).__name__
         text = str(error)
         trace = None if isinstance(error, errors.OstinatoError) else _author_trace(error)
     except Exception as worse:
         text, trace = f"(the message cannot be shown: {type(worse).__name__})", None
-    kind = type(error).__name__
     if redactor is not None:  # before the texts are cut: half a secret would not be found
         kind, text, trace = redactor.text(kind), redactor.text(text), None if trace is None else redactor.text(trace)
     return commands.make_failure(kind, text, trace)

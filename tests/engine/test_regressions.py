@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import Any
 
+import asyncpg
 import pytest
 
 from ostinato import Context, EngineOptions, Ostinato, Retry, audit, errors
@@ -322,3 +323,21 @@ async def test_the_feed_tells_the_events_of_a_job_in_their_order_whoever_wrote_t
             assert item.event.seq == seen.get(item.event.job_id, 0) + 1
             seen[item.event.job_id] = item.event.seq
         assert set(seen.values()) == {2 + 50}
+
+
+async def test_a_large_job_is_taken_where_others_were_first(postgres_url: str) -> None:
+    """After a conflict transactions are begun by hand, and what is written in pieces could not begin one in there."""
+    app = make(postgres_url, check_functions=False, work=False)
+    async with app:
+        conflicts = [asyncpg.SerializationError("somebody else was first")]
+
+        def conflict() -> None:
+            if conflicts:
+                raise conflicts.pop()
+
+        app.engine.db.before_commit = conflict
+        tasks = [{"taskId": f"t{n}", "name": "later"} for n in range(10_001)]
+        made = await app.submit({"name": "large", "tasks": tasks})
+        assert not conflicts
+        assert len(await made.tasks(state="pending", most=20_000)) == 10_001
+        assert await sound(app)

@@ -435,7 +435,8 @@ class PostgresDatabase:
             await self._run_together(connection, writes)
             return
         # A very large job: in pieces, so that its rows are not all held as arrays and on the wire at once.
-        async with connection.transaction():
+        begun = connection.is_in_transaction()
+        async with contextlib.nullcontext() if begun else connection.transaction():
             for name, rows in writes:
                 for start in range(0, len(rows), MOST_ROWS):
                     await self._run_together(connection, [(name, rows[start : start + MOST_ROWS])])

@@ -215,7 +215,12 @@ class Ostinato:
 
     async def submit_many(self, jobs: Sequence[Any], /, *, actor: str | None = None, **overrides: Any) -> list[Job]:
         """Submit many jobs in one transaction: all of them, or none if one is bad or its key belongs to another."""
-        batch = [await self._prepare(job, overrides, actor) for job in arguments.items(jobs, "jobs", "jobs")]
+        batch: list[commands.Submit] = []
+        for index, job in enumerate(arguments.items(jobs, "jobs", "jobs")):
+            try:
+                batch.append(await self._prepare(job, overrides, actor))
+            except errors.InvalidInput as error:
+                raise _of_job(index, error) from None
         together = sum(len(command.spec.tasks) for command in batch)
         if together > self.engine.max_tasks:
             raise errors.InvalidGraph(
@@ -572,6 +577,15 @@ def _of_kind(given: T | None, kind: type[T], field: str) -> T | None:
     if given is not None and not isinstance(given, kind):
         raise arguments.invalid(field, f"{kind.__name__}(…)", given)
     return given
+
+
+def _of_job(index: int, error: errors.InvalidInput) -> errors.InvalidInput:
+    """What is wrong with one of many jobs, and with which."""
+    where = f"jobs[{index}]"
+    details = error.details
+    if "field" in details:
+        details = {**details, "field": f"{where}.{details['field']}"}
+    return type(error)(f"{where}: {error.message}", **details)
 
 
 def _document(job: Any, overrides: Mapping[str, Any]) -> Any:

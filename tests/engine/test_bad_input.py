@@ -88,6 +88,11 @@ BAD = {
     "no document": (None, errors.InvalidInput, "job"),
     "a list": ([job(task("a"))], errors.InvalidInput, "job"),
     "a number": (7, errors.InvalidInput, "job"),
+    "a dependency with a very long id": (
+        job(task("a", after="x" * 1_000_000)),
+        errors.UnknownDependency,
+        "which is not a task of this job",
+    ),
     "too many tasks": (job(*[task(f"t{n}") for n in range(11)]), errors.InvalidGraph, "11 tasks"),
 }
 
@@ -100,7 +105,7 @@ async def test_a_bad_job_is_refused_and_changes_nothing(url: str, name: str) -> 
             await app.submit(document)
         assert isinstance(caught.value, errors.OstinatoError)
         assert said in str(caught.value)
-        assert len(str(caught.value)) < 1_000
+        assert len(str(caught.value)) + len(repr(caught.value.details)) < 1_000
         for table in ("job", "task", "event_page", "blob", "timer"):
             assert await support.count(url, table) == 0
         assert await support.run(app, task("ok")) == {"ok": {}}, "and the engine goes on"
@@ -121,6 +126,28 @@ async def test_an_error_says_in_which_field(sqlite_url: str, document: Any, fiel
         with pytest.raises(errors.InvalidInput) as caught:
             await app.submit(document)
         assert caught.value.details["field"] == field
+
+
+async def test_of_many_jobs_the_bad_one_is_named(url: str) -> None:
+    async with support.opened(url) as app:
+        for bad, kind in (
+            (job(task("a", input=[1])), errors.InvalidInput),
+            (job(task("a", after="a")), errors.CycleFound),
+            (job(task("a", "ecko")), errors.UnknownFunction),
+            ("{", errors.InvalidPayload),
+        ):
+            with pytest.raises(kind, match=r"^jobs\[2\]: ") as caught:
+                await app.submit_many([job(task("a")), job(task("b")), bad])
+            assert str(caught.value.details.get("field", "jobs[2].")).startswith("jobs[2].")
+        assert await app.jobs() == []
+
+
+async def test_a_task_that_is_added_depends_on_what_can_be_named(url: str) -> None:
+    async with support.opened(url) as app:
+        made = await app.submit(job(task("a", "wait", external=True)))
+        with pytest.raises(errors.UnknownDependency) as caught:
+            await made.add_tasks([task("b", after="x" * 1_000_000)])
+        assert len(str(caught.value)) + len(repr(caught.value.details)) < 1_000
 
 
 @pytest.mark.parametrize("document", [None, 7, [1]], ids=str)

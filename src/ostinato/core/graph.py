@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ostinato import errors
-from ostinato.core import approvals, codec, documents, retry, statuses, usage
+from ostinato.core import absent, approvals, codec, documents, retry, statuses, usage
 from ostinato.core.documents import short as _short
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
@@ -185,9 +185,9 @@ def _check_dependency(task_id: str, dependency: str, ids: set[str], known: froze
         raise errors.CycleFound(f"task {task_id!r} depends on itself", cycle=[dependency, dependency])
     if known is not None and dependency not in ids and dependency not in known:
         raise errors.UnknownDependency(
-            f"task {task_id!r} depends on {dependency!r}, which is not a task of this job",
+            f"task {task_id!r} depends on {absent.named(dependency)}, which is not a task of this job",
             taskId=task_id,
-            dependency=dependency,
+            dependency=absent.cut(dependency),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import codec, events, graph, ledger, needs, rows, states, usage
+from ostinato.core import absent, codec, events, graph, ledger, needs, rows, states, usage
 from ostinato.core.commands import consequences
 
 
@@ -185,9 +185,10 @@ class AddTasks(msgspec.Struct, gc=False):
             for dependency in task.depends_on:
                 if dependency not in ids and (self.job_id, dependency) not in book.tasks:
                     raise errors.UnknownDependency(
-                        f"task {task.task_id!r} depends on {dependency!r}, which is not a task of job {self.job_id!r}",
+                        f"task {task.task_id!r} depends on {absent.named(dependency)}, "
+                        f"which is not a task of job {self.job_id!r}",
                         taskId=task.task_id,
-                        dependency=dependency,
+                        dependency=absent.cut(dependency),
                     )
         if self.most is not None and job.total + len(self.tasks) > self.most:
             raise errors.InvalidGraph(f"job {self.job_id!r} would have more than {self.most:,} tasks", field="tasks")

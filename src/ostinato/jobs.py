@@ -163,7 +163,7 @@ class Job:
         """Re-run what failed, and nothing that completed. With `dry_run`, only say what that would be."""
         encoded = self._inputs(inputs or {})
         if deadline is not None:
-            graph.check_seconds(deadline, "deadline")
+            graph.check_deadline(deadline)
         if not dry_run:
             changed = sorted(encoded) or None
             await self._app.note(actor, "jobs.resume", self.job_id, newInputs=changed, deadline=deadline)

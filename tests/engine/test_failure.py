@@ -406,6 +406,28 @@ async def test_a_resumed_job_may_get_a_new_deadline(url: str) -> None:
         assert (await support.told(made)).count("Job Timed Out") == 2
 
 
+@pytest.mark.parametrize("deadline", [0, -1, float("nan")])
+async def test_a_deadline_that_is_over_at_once_is_refused_by_a_resume_too(url: str, deadline: float) -> None:
+    app = support.make(url)
+    support.Gate(app)
+    async with app:
+        made = await app.submit(job(task("a", "gate")))
+        await made.cancel()
+        with pytest.raises(errors.InvalidInput, match="deadline must be more than 0 seconds"):
+            await made.resume(deadline=deadline)
+        assert (await made.info()).state == "cancelled"
+
+
+async def test_a_deadline_of_less_than_the_clock_tells_passes_at_once(url: str) -> None:
+    app = support.make(url)
+    support.Gate(app)
+    async with app:
+        made = await app.submit(job(task("a", "gate")))
+        await made.cancel()
+        await made.resume(deadline=1e-7)
+        assert isinstance(await support.failure(made), errors.JobTimedOut)
+
+
 async def test_a_deadline_passes_while_nobody_is_there(url: str) -> None:
     app = support.make(url)
     support.Gate(app)

@@ -19,7 +19,7 @@ Text = Annotated[str, msgspec.Meta(max_length=1024, pattern=r"^[^\x00]*$")]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN + r"(?!\n)")]  # in Python, `$` also stands before a last newline
 TaskId = Annotated[str, msgspec.Meta(pattern=TASK_ID_PATTERN + r"(?!\n)")]
-Seconds = Annotated[float, msgspec.Meta(ge=0, lt=LONGEST)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, lt=LONGEST)]
 
 
 Money = Annotated[float, msgspec.Meta(ge=0, le=usage.MOST_MONEY)]

@@ -126,10 +126,8 @@ def read_job(document: Any) -> JobSpec:
         check_key(spec.idempotency_key)
     if spec.tags:
         check_tags(spec.tags)
-    if spec.deadline is not None and not 0 < spec.deadline < retry.LONGEST:
-        raise errors.InvalidInput(
-            f"deadline must be more than 0 seconds from now, not {_short(spec.deadline)}", field="deadline"
-        )
+    if spec.deadline is not None:
+        check_deadline(spec.deadline)
     if spec.max_concurrency is not None and not 1 <= spec.max_concurrency <= MOST_CONCURRENCY:
         raise errors.InvalidInput(
             f"maxConcurrency must be 1 to {MOST_CONCURRENCY:,}, not {_short(spec.max_concurrency)}",
@@ -280,6 +278,13 @@ def check_seconds(value: Any, field: str) -> float:
     if not is_seconds(value):
         raise errors.InvalidInput(f"{field} must be a number of seconds, 0 or more, not {_short(value)}", field=field)
     return float(value)
+
+
+def check_deadline(value: Any) -> None:
+    if not is_seconds(value) or value <= 0:
+        raise errors.InvalidInput(
+            f"deadline must be more than 0 seconds from now, not {_short(value)}", field="deadline"
+        )
 
 
 def unknown_function_message(name: str, known: Sequence[str]) -> str:

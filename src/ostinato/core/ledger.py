@@ -440,7 +440,7 @@ class Ledger(sheet.Sheet):
         job.state = states.RUNNING
         job.finished_at = None
         job.failure_detected_at = None
-        if job.deadline_at is not None and job.deadline_at > self.now:
+        if job.deadline_at is not None and job.deadline_at >= self.now:
             self.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
         else:
             job.deadline_at = None

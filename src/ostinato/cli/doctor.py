@@ -156,6 +156,9 @@ def _show_queues(found: Findings) -> None:
 
 
 def _document(found: Findings, warnings: list[str]) -> dict[str, Any]:
+    from ostinato import views
+
+    queues = [item | {"oldestReadyAt": views.moment(item["oldestReadyAt"])} for item in found.depth["queues"]]
     return {
         "versions": _versions(),
         "url": found.url,
@@ -163,4 +166,4 @@ def _document(found: Findings, warnings: list[str]) -> dict[str, Any]:
         "database": found.database,
         "workers": {"alive": sum(worker["alive"] for worker in found.workers), "known": len(found.workers)},
         "warnings": warnings,
-    } | found.depth
+    } | (found.depth | {"queues": queues})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -48,6 +49,8 @@ def test_doctor_shows_what_waits_for_nobody(tmp_path: Path) -> None:
     found = shell.run("doctor")
     assert re.search(r"^default +scrape +1 ", found, re.M)
     assert "no worker serves it" in found
+    (queue,) = shell.json("doctor")["queues"]
+    assert datetime.datetime.fromisoformat(queue["oldestReadyAt"]).tzinfo is not None
 
 
 def test_workers_and_functions_are_listed(shell: Shell) -> None:

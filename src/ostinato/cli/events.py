@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PAGE = 1000
 POLL_SECONDS = 0.2
+_EARLIEST, _LATEST = 10**15, 10**16
+"""Between 2001 and 2286: a number beyond that is no time in microseconds."""
 
 
 group = typer.Typer(
@@ -132,8 +134,19 @@ def line(event: views.EventView) -> str:
 def _brief(properties: dict[str, Any]) -> str:
     """The properties that fit on a line."""
     return ", ".join(
-        f"{k}={output.short(v, 40)}" for k, v in properties.items() if k != "jobId" and v not in (None, {}, [])
+        f"{k}={output.short(_said(k, v), 40)}"
+        for k, v in properties.items()
+        if k != "jobId" and v not in (None, {}, [])
     )
+
+
+def _said(name: str, value: Any) -> Any:
+    """A time of the engine's own, which events keep in microseconds, as people write it."""
+    from ostinato.core import moments
+
+    if name.endswith("At") and type(value) is int and _EARLIEST <= value < _LATEST:
+        return moments.moment(value).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return value
 
 
 def _feed_line(event: core_events.Event, job_name: str) -> str:

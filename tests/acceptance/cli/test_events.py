@@ -34,6 +34,13 @@ def test_events_of_all_jobs_go_on_after_a_cursor(shell: Shell) -> None:
     assert follower.returncode == 143
 
 
+def test_times_in_events_are_written_for_people(shell: Shell) -> None:
+    job_id = shell.submit({"tasks": [{"taskId": "late", "name": "scrape", "delay": 3600}]})
+    assert re.search(r"kind=delay, dueAt=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", shell.run("events", job_id), re.M)
+    assert isinstance(shell.json("events", job_id)["events"][-1]["properties"]["dueAt"], int)
+    shell.run("jobs", "cancel", job_id)
+
+
 def test_a_reader_that_has_seen_enough_is_no_error(shell: Shell) -> None:
     watcher = shell.start("events", "--all", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert watcher.stdout is not None

@@ -44,9 +44,11 @@ async def show(
     everything: Annotated[bool, typer.Option("--all", help="Of all jobs, in the order of their commits.")] = False,
     cursor: Annotated[str | None, typer.Option("--cursor", help="With --all: go on after this place.")] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on as events happen, one JSON document to a line.")
+        bool, typer.Option("--follow", help="Go on as events happen; with --json, one JSON document to a line.")
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", help="At most this many.", min=1, max=100_000)] = PAGE,
+    limit: Annotated[
+        int | None, typer.Option("--limit", help=f"At most this many. [default: {PAGE}]", min=1, max=100_000)
+    ] = None,
 ) -> None:
     """Show the events of a job, or of all jobs.
 
@@ -54,20 +56,26 @@ async def show(
     from ostinato import errors
     from ostinato.cli import session
 
-    if (job_id is None) != everything:
-        raise errors.InvalidInput("say which: either a JOB, or --all")
+    for wrong, sentence in (
+        ((job_id is None) != everything, "say which: either a JOB, or --all"),
+        (everything and (task_id is not None or after), "--task and --after are for the events of one JOB"),
+        (not everything and cursor is not None, "--cursor is for --all: those of a JOB go on --after a number"),
+        (follow and limit is not None, "--follow goes on until it is stopped: leave out --limit"),
+    ):
+        if wrong:
+            raise errors.InvalidInput(sentence)
     async with session.opened(settings) as app:
         if everything and follow:
             await _follow_feed(app, cursor, as_json=settings.json)
         elif everything:
-            await _show_feed(app, cursor, limit, as_json=settings.json)
+            await _show_feed(app, cursor, limit or PAGE, as_json=settings.json)
         else:
             job = await app.job(job_id or "")
             if follow:
                 async for event in stream(job, task_id=task_id, after=after):
                     output.json_line(event) if settings.json else output.say(line(event))
             else:
-                await _show_stream(job, task_id, after, limit, as_json=settings.json)
+                await _show_stream(job, task_id, after, limit or PAGE, as_json=settings.json)
 
 
 async def stream(job: app_.Job, *, task_id: str | None = None, after: int = 0) -> AsyncIterator[views.EventView]:

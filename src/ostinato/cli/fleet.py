@@ -74,8 +74,12 @@ async def prune(
     ] = None,
 ) -> None:
     """Remove jobs that ended long ago."""
+    from ostinato import errors
     from ostinato.cli import session
+    from ostinato.core import graph
 
+    if older_than is not None and not graph.is_seconds(older_than * DAY):
+        raise errors.InvalidInput(f"--older-than must be a number of days, 0 or more, not {older_than!r}")
     async with session.opened(settings) as app:
         await session.record(app, "jobs.prune", olderThanDays=older_than)
         removed = await app.prune(older_than=None if older_than is None else older_than * DAY)

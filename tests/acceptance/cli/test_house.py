@@ -94,4 +94,8 @@ def test_prune_removes_what_ended_long_ago(shell: Shell) -> None:
     shell.run("run", "shop:document", *tenant)
     assert shell.json("prune", *tenant) == {"removed": 0}
     assert shell.run("prune", "--older-than", "0", *tenant) == "removed: 1 job\n"
-    assert "0 or more" in shell.run("prune", "--older-than", "-1", *tenant, code=2)
+    recorded = shell.json("audit", "--log", *tenant)["entries"]
+    for days in ("-1.0", "nan", "1e+300"):
+        said = shell.run("prune", "--older-than", days, *tenant, code=2)
+        assert said == f"error: --older-than must be a number of days, 0 or more, not {days}\n"
+    assert shell.json("audit", "--log", *tenant)["entries"] == recorded

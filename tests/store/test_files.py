@@ -105,6 +105,11 @@ async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         await opened(tmp_path / "nowhere" / "x.db", migrate=True)
 
 
+async def test_a_file_that_cannot_be_opened_may_want_permissions(tmp_path: Path) -> None:
+    with pytest.raises(errors.DatabaseUnavailable, match="the permissions of the file and its folder"):
+        await opened(tmp_path, migrate=True)
+
+
 async def test_files_are_private(tmp_path: Path) -> None:
     await opened(tmp_path / "mine.db", migrate=True)
     assert (tmp_path / "mine.db").stat().st_mode & 0o777 == 0o600

@@ -499,7 +499,10 @@ def _typed(error: BaseException) -> errors.OstinatoError | None:
         case apsw.ReadOnlyError():
             return errors.DatabaseReadOnly()
         case apsw.CantOpenError():
-            return errors.DatabaseUnavailable(f"the database file cannot be opened ({error}): check the path")
+            return errors.DatabaseUnavailable(
+                f"the database file cannot be opened ({error}): check the path, and the permissions of the file and "
+                "its folder"
+            )
         case UnicodeEncodeError():
             return errors.InvalidInput("the text has a lone surrogate, which is not valid Unicode")
         case apsw.NotADBError():

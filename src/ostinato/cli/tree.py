@@ -26,19 +26,19 @@ async def show(follower: watching.Follower) -> views.JobView:
     end = await follower.job.info()
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
         async for seen in follower.snapshots(room):
-            live.update(draw(seen), refresh=True)
+            live.update(draw(seen, console.width), refresh=True)
             end = seen.job
     return end
 
 
-def draw(seen: watching.Snapshot) -> Group:
+def draw(seen: watching.Snapshot, width: int) -> Group:
     tree = Tree(_title(seen.job), guide_style="bright_black")
     for task in seen.tasks:
         tree.add(_task(task, seen))
     others = seen.job.total_tasks - len(seen.tasks)
     if others > 0:
         tree.add(Text(f"… {others:,} more tasks", style="bright_black"))
-    return Group(tree, _progress(seen))
+    return Group(tree, _progress(seen, width))
 
 
 def _title(job: views.JobView) -> Text:
@@ -67,20 +67,22 @@ def _task(task: views.TaskView, seen: watching.Snapshot) -> Text:
     return line
 
 
-def _progress(seen: watching.Snapshot) -> Table:
+def _progress(seen: watching.Snapshot, width: int) -> Table:
+    """A bar and figures. Where there is little room the bar gets shorter, and of the figures only the last are cut."""
     job = seen.job
     done = job.total_tasks - sum(job.task_statuses.get(state, 0) for state in OPEN)
     failed = job.failure_detected_at is not None or job.state not in (states.RUNNING, states.COMPLETED)
     bar = ProgressBar(
         total=max(job.total_tasks, 1),
         completed=done,
-        width=BAR_WIDTH,
+        width=min(BAR_WIDTH, width // 3),
         complete_style="red" if failed else "cyan",
         finished_style="red" if failed else "green",
     )
-    row = Table.grid(padding=(0, 2, 0, 0))
-    for overflow in ("fold", "fold", "fold", "ellipsis"):
-        row.add_column(no_wrap=True, overflow=overflow)
+    row = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    for _ in range(3):
+        row.add_column(no_wrap=True)
+    row.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     took = output.took(job.created_at, job.finished_at, seen.now)
     row.add_row(bar, f"{done:,}/{job.total_tasks:,}", took, output.counts(job.task_statuses))
     return row

@@ -9,6 +9,7 @@ import re
 import select
 import signal
 import subprocess
+import termios
 import time
 from typing import Any
 
@@ -83,6 +84,20 @@ def test_watch_draws_a_tree_on_a_terminal_until_the_job_ends(shell: Shell) -> No
         os.close(screen)
         stop(worker)
     assert shell.json("tasks", "show", job_id, "ask")["output"] == {"by": "me"}
+
+
+def test_a_narrow_terminal_shows_how_far_a_job_is(shell: Shell) -> None:
+    screen, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (20, 44))
+    watcher = shell.start("jobs", "watch", "broken-1", stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    try:
+        assert re.search("━  2/3  [0-9].*  1 blocked", read_until(screen, "1 blocked"))
+        assert watcher.wait(10) == 1
+    finally:
+        watcher.kill()
+        watcher.wait()
+        os.close(screen)
 
 
 def read_until(screen: int, text: str, seconds: float = 20) -> str:

@@ -1,4 +1,4 @@
-"""Following a job to its end: a live tree on a terminal, a line for each change in a pipe."""
+"""Following a job to its end: a live tree on a terminal, a line for each change where nothing can be drawn."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def watch(app: app_.Ostinato, job: app_.Job, *, as_json: bool) -> views.Jo
     """Show the job until it ends; how it ended."""
     if as_json:
         return await _watch_documents(job)
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and not output.console().is_dumb_terminal:
         from ostinato.cli import tree
 
         return await tree.show(Follower(app, job))

@@ -13,6 +13,8 @@ import termios
 import time
 from typing import Any
 
+import pytest
+
 from tests.acceptance.cli.support import ASKING, BROKEN, Shell, stop, stop_when
 
 
@@ -93,6 +95,23 @@ def test_a_narrow_terminal_shows_how_far_a_job_is(shell: Shell) -> None:
     os.close(terminal)
     try:
         assert re.search("━  2/3  [0-9].*  1 blocked", read_until(screen, "1 blocked"))
+        assert watcher.wait(10) == 1
+    finally:
+        watcher.kill()
+        watcher.wait()
+        os.close(screen)
+
+
+def test_a_terminal_that_cannot_be_drawn_on_gets_lines(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(shell.environment, "TERM", "dumb")
+    job_id = shell.submit(ASKING)
+    screen, terminal = pty.openpty()
+    watcher = shell.start("jobs", "watch", job_id, stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    try:
+        read_until(screen, "Job Created")
+        shell.run("jobs", "cancel", job_id)
+        read_until(screen, f"job {job_id} (asking) is cancelled")
         assert watcher.wait(10) == 1
     finally:
         watcher.kill()

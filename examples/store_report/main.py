@@ -1,19 +1,21 @@
 """The store report: five tasks, two of them roots, run to the end on a SQLite file with live progress.
 
 Stop it with Ctrl-C or `kill -9` wherever you like and start it again: it goes on where it was, and nothing that had
-completed runs a second time.
+completed runs a second time. A `kill -9` costs what was running one of its attempts; a task that has none left
+fails, and the next start runs it again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from ostinato import Context, EngineOptions, Job, Ostinato, Retry
+from ostinato import Context, EngineOptions, Job, Ostinato, Retry, errors
 
 # A short lease, so that after a `kill -9` you do not wait long for the next run to take over.
 app = Ostinato(os.environ.get("OSTINATO_URL", "sqlite:///store-report.db"), options=EngineOptions(lease_seconds=3))
@@ -25,13 +27,13 @@ async def fetch(store_id: str) -> list[str]:
     return [f"{store_id}/jacket", f"{store_id}/scarf", f"{store_id}/boots"]
 
 
-@app.function("scrape-store", retry=Retry(max_attempts=4, base_delay=2, multiplier=2), timeout=300)
+@app.function("scrape-store", retry=Retry(max_attempts=10, base_delay=2, multiplier=2), timeout=300)
 async def scrape_store(ctx: Context, storeId: str) -> dict[str, list[str]]:
     products = await ctx.step("fetch", fetch, storeId)  # not repeated after a crash
     return {"products": products}
 
 
-@app.function("analyze-competitors", retry=Retry(max_attempts=3, base_delay=0.5))
+@app.function("analyze-competitors", retry=Retry(max_attempts=10, base_delay=0.5))
 async def analyze_competitors(ctx: Context, market: str) -> dict[str, object]:
     await asyncio.sleep(0.4)
     if ctx.attempt == 1:
@@ -81,17 +83,30 @@ async def table(job: Job) -> Table:
     return shown
 
 
+async def begin(console: Console) -> Job:
+    """The job of the run before, if that has not completed; else a new one."""
+    before = await app.jobs(name="store-report", state=["running", "failed"], most=1)
+    job = await app.job(before[0].job_id) if before else await app.submit(JOB)
+    if before and before[0].state == "failed":
+        plan = await job.resume()
+        console.print(f"running again what failed: {', '.join(plan.rerun)}")
+    else:
+        console.print("going on with the unfinished job" if before else "submitted a new job")
+    return job
+
+
 async def main() -> None:
     console = Console()
     async with app:
-        unfinished = await app.jobs(state="running", name="store-report", most=1)
-        job = await app.job(unfinished[0].job_id) if unfinished else await app.submit(JOB)
-        console.print("going on with the unfinished job" if unfinished else "submitted a new job")
+        job = await begin(console)
         with Live(await table(job), console=console, refresh_per_second=10) as live:
             while (await job.info()).state == "running":
                 await asyncio.sleep(0.1)
                 live.update(await table(job))
-        console.print("result:", await job.result(timeout=60))
+        try:
+            console.print("result:", await job.result(timeout=60))
+        except errors.JobFailed as failure:
+            sys.exit(f"{failure}\nrun me again: what failed runs again, and nothing that has completed")
         console.print(f"{len(await job.events())} events recorded in {app.url}; run me again, or kill me half-way")
 
 

@@ -98,6 +98,27 @@ def test_the_store_report_goes_on_after_a_kill(tmp_path: Path, url: str) -> None
     assert "store-123/boots" in out
 
 
+def test_the_store_report_goes_on_after_kills_that_used_up_all_attempts(tmp_path: Path, url: str) -> None:
+    example = ROOT / "examples" / "store_report" / "main.py"
+    # As if each attempt had been killed: waiting for that many leases to run out would take longer.
+    killed = example.read_text().replace("if ctx.attempt == 1:", "if not os.path.exists('well'):")
+    (tmp_path / "main.py").write_text(killed.replace("max_attempts=10", "max_attempts=1"))
+    failed = subprocess.run(
+        [sys.executable, "main.py"],
+        cwd=tmp_path,
+        env=os.environ | {"OSTINATO_URL": url},
+        capture_output=True,
+        text=True,
+    )
+    assert failed.returncode == 1
+    assert "task-B: ConnectionError" in failed.stderr
+    assert failed.stderr.endswith("run me again: what failed runs again, and nothing that has completed\n")
+    (tmp_path / "well").touch()
+    out = run(tmp_path, "main.py", OSTINATO_URL=url)
+    assert "running again what failed: task-B" in out
+    assert "'competitors': 7" in out
+
+
 def test_every_command_is_in_the_reference() -> None:
     reference = (ROOT / "docs" / "reference" / "cli.md").read_text()
     root: Any = get_command(main.root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,20 @@ def test_the_store_report_goes_on_after_a_kill(tmp_path: Path, url: str) -> None
     out = run(tmp_path, example, OSTINATO_URL=url)
     assert "going on with the unfinished job" in out
     assert "store-123/boots" in out
+
+
+def test_the_store_report_goes_on_after_ctrl_c(tmp_path: Path, url: str) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "store_report" / "main.py")]
+    env = os.environ | {"OSTINATO_URL": url}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stdout is not None
+        assert any("submitted a new job" in line for line in started.stdout)
+        started.send_signal(signal.SIGINT)
+        _, complained = started.communicate(timeout=30)
+    assert (complained, started.returncode) == ("stopped: run me again, and I go on\n", 1)
+    assert "going on with the unfinished job" in run(tmp_path, *command[1:], OSTINATO_URL=url)
 
 
 def test_the_store_report_goes_on_after_kills_that_used_up_all_attempts(tmp_path: Path, url: str) -> None:

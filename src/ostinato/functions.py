@@ -23,8 +23,10 @@ class Function:
         check_retry(retry, "retry")
         if timeout is not None and graph.check_seconds(timeout, "timeout") <= 0:
             raise errors.InvalidInput("timeout must be more than 0 seconds", field="timeout")
+        if isinstance(code, Function):  # under a second name, or in a second application
+            code = code.code
         self.name = name
-        self.code = code
+        self.code: Callable[..., Any] = code
         self.retry = retry
         self.timeout = timeout
         self.queue = queue

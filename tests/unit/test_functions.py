@@ -9,7 +9,7 @@ from unittest import mock
 import msgspec
 import pytest
 
-from ostinato import EngineOptions, Ostinato, Retry, TerminalError, errors
+from ostinato import Context, EngineOptions, Ostinato, Retry, TerminalError, errors
 from ostinato.core import graph as core_graph
 
 
@@ -41,6 +41,20 @@ def test_a_registered_function_is_still_a_function(app: Ostinato) -> None:
 
     assert double(4) == 8
     assert double.__doc__ == "Twice."
+
+
+def test_a_function_may_have_two_names(app: Ostinato) -> None:
+    @app.function("first", timeout=5)
+    @app.function("second")
+    async def something(ctx: Context, n: int) -> int:
+        return n
+
+    first, second = app.functions["first"], app.functions["second"]
+    assert first.is_async
+    assert first.bind("the context", {"n": 1}) == second.bind("the context", {"n": 1}) == {"ctx": "the context", "n": 1}
+    assert (first.timeout, second.timeout) == (5, None)
+    with pytest.raises(TerminalError, match="function 'first' needs the input 'n'"):
+        first.bind("the context", {})
 
 
 def test_two_functions_with_one_name_are_refused(app: Ostinato) -> None:

@@ -65,7 +65,7 @@ class Ostinato:
     ) -> None:
         self.url = connect.default_url() if url is None else url
         self.tenant = graph.check_id(tenant, "tenant")
-        self.options = _checked(options) or _default_options()
+        self.options = _options(options)
         self.keyring = _of_kind(encryption, Keyring, "encryption") or Keyring.from_environment()
         self.secret_source = secrets
         self.embedder = embedder or embedding.HashingEmbedder()
@@ -565,17 +565,13 @@ class Ostinato:
         return removed
 
 
-def _default_options() -> options.EngineOptions:
-    return options.EngineOptions()
-
-
-def _checked(given: options.EngineOptions | None) -> options.EngineOptions | None:
-    return _of_kind(given, options.EngineOptions, "options")
+def _options(given: options.EngineOptions | None) -> options.EngineOptions:
+    return _of_kind(given, options.EngineOptions, "options") or options.EngineOptions()
 
 
 def _of_kind(given: T | None, kind: type[T], field: str) -> T | None:
     if given is not None and not isinstance(given, kind):
-        raise arguments.invalid(field, f"{kind.__name__}(…)", given)
+        raise arguments.invalid(field, f"{kind.__name__}(…)", type(given))  # not what it is: that may be a secret
     return given
 
 

@@ -151,6 +151,22 @@ def test_a_bad_url_is_refused_where_it_is_written(url: Any, monkeypatch: pytest.
         Ostinato(url)
 
 
+@pytest.mark.parametrize(
+    "settings", [{"options": {"concurrency": 1}}, {"options": {}}, {"encryption": "one:secret"}], ids=str
+)
+def test_settings_of_the_wrong_type_are_refused_where_they_are_written(settings: dict[str, Any]) -> None:
+    (field,) = settings
+    with pytest.raises(errors.InvalidInput, match=f"{field} must be ") as refused:
+        Ostinato("sqlite:///x.db", **settings)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["sqlite:///shop.db?mode=ro", "sqlite:////tmp/shop.db?timeout=5"])
+def test_parameters_of_a_file_are_refused_for_they_would_be_part_of_its_name(url: str) -> None:
+    with pytest.raises(errors.InvalidUrl, match="takes no parameters"):
+        Ostinato(url)
+
+
 def test_a_database_in_memory_is_refused_for_it_would_not_last() -> None:
     with pytest.raises(errors.InvalidUrl, match="a file"):
         Ostinato("sqlite:///:memory:")

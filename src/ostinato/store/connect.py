@@ -37,6 +37,8 @@ def connect(url: str, *, clock: Callable[[], int] | None = None) -> database.Dat
         return postgres.PostgresDatabase(url, clock=clock)
     if separator and scheme == "sqlite" and rest == "/:memory:":
         raise errors.InvalidUrl("a database in memory does not outlast its connection: name a file, sqlite:///file.db")
+    if separator and scheme == "sqlite" and "?" in rest:
+        raise errors.InvalidUrl("an SQLite file takes no parameters: leave out what stands behind the ? in the URL")
     if separator and scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
         from ostinato.store import sqlite
 

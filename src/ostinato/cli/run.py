@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,12 +48,20 @@ async def run(
                 await watching.watch(app, handle, as_json=False)
             outputs = await handle.result()
         except asyncio.CancelledError:
-            output.note(f"job {handle.job_id} goes on when a worker runs: ostinato worker {where}")
+            output.note(f"job {handle.job_id} goes on when a worker runs: ostinato worker {where}{_place(settings)}")
             raise
         if settings.json:
             output.document({"job": await handle.info(), "outputs": outputs})
         else:
             _print(outputs)
+
+
+def _place(settings: Settings) -> str:
+    """The options with which a worker finds the job: without them it would look where the application says."""
+    from ostinato.cli import session
+
+    url = "" if settings.url is None else f" --url {shlex.quote(session.shown_url(settings.url))}"
+    return url if settings.tenant is None else f"{url} --tenant {settings.tenant}"
 
 
 def _queues(app: app_.Ostinato, job: Any) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 
@@ -34,6 +35,21 @@ def test_run_of_a_failing_job_says_what_failed(shell: Shell) -> None:
     assert error["code"] == "job_failed"
     assert error["failed"].keys() == {"bad"}
     assert error["blocked"] == ["C"]
+
+
+def test_run_says_where_a_worker_finds_what_it_left(shell: Shell) -> None:
+    document = shell.write("slow.json", {"tasks": [{"taskId": "s", "name": "slow", "input": {"seconds": 60}}]})
+    where = ["--url", shell.url, "--tenant", "left"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with shell.start("run", document, "--app", "shop:app", *where, **pipes) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "working\n"
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=20)
+    (job,) = shell.json("jobs", "ls", *where)["jobs"]
+    command = f"ostinato worker shop:app --url {shlex.quote(shell.url)} --tenant left"
+    assert said == f"job {job['jobId']} goes on when a worker runs: {command}\n"
+    shell.run("jobs", "cancel", job["jobId"], *where)
 
 
 def test_worker_finishes_what_runs_when_it_is_told_to_stop(shell: Shell) -> None:

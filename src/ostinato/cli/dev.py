@@ -25,7 +25,7 @@ SHUTDOWN_SECONDS = 2.0
 
 
 def register(root: typer.Typer) -> None:
-    command(root, "dev", fast_loop=True)(dev)
+    command(root, "dev", fast_loop=True, url=URL)(dev)
 
 
 async def dev(

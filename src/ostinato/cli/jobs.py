@@ -8,7 +8,7 @@ import typer
 
 from ostinato.cli import output
 from ostinato.cli.parameters import Group
-from ostinato.cli.settings import Settings, command
+from ostinato.cli.settings import OF_APPLICATION_IF_ANY, Settings, command
 
 if TYPE_CHECKING:
     import datetime
@@ -27,7 +27,7 @@ def register(root: typer.Typer) -> None:
     root.add_typer(group, name="jobs")
 
 
-@command(group, "submit")
+@command(group, "submit", url=OF_APPLICATION_IF_ANY)
 async def submit(
     settings: Settings,
     source: Annotated[str, typer.Argument(metavar="FILE", help="A job document, or a list of them; - is stdin.")],

@@ -8,7 +8,7 @@ import typer
 
 from ostinato.cli import output
 from ostinato.cli.parameters import Group
-from ostinato.cli.settings import Settings, command
+from ostinato.cli.settings import OF_APPLICATION_IF_ANY, Settings, command
 
 if TYPE_CHECKING:
     from ostinato.core import result_filters
@@ -80,7 +80,7 @@ async def show(
     output.document(view.document)
 
 
-@command(group, "search")
+@command(group, "search", url=OF_APPLICATION_IF_ANY)
 async def search(
     settings: Settings,
     q: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for, in any words.", show_default=False)],

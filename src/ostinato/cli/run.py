@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ostinato.cli import output
-from ostinato.cli.settings import Settings, command
+from ostinato.cli.settings import OF_APPLICATION, Settings, command
 
 if TYPE_CHECKING:
     from ostinato import app as app_
@@ -20,7 +20,7 @@ SHOWN_OUTPUTS = 20
 
 
 def register(root: typer.Typer) -> None:
-    command(root, "run", fast_loop=True)(run)
+    command(root, "run", fast_loop=True, url=OF_APPLICATION)(run)
 
 
 async def run(

@@ -12,11 +12,16 @@ from ostinato.cli import parameters
 
 Code = Callable[..., Coroutine[Any, Any, int | None]]
 
-Url = Annotated[
-    str | None,
-    typer.Option("--url", help="The database. [default: $OSTINATO_URL, else sqlite:///ostinato.db]", metavar="URL"),
+ANYWHERE = "$OSTINATO_URL, else sqlite:///ostinato.db"
+OF_APPLICATION = "what the application says"
+"""For a command that cannot do without one."""
+OF_APPLICATION_IF_ANY = f"with --app {OF_APPLICATION}, else {ANYWHERE}"
+URL_HELP = "The database. [default: {}]"
+
+Url = Annotated[str | None, typer.Option("--url", help=URL_HELP.format(ANYWHERE), metavar="URL")]
+Tenant = Annotated[
+    str | None, typer.Option("--tenant", help=f"Whose jobs. [default: default, or {OF_APPLICATION}]", metavar="NAME")
 ]
-Tenant = Annotated[str | None, typer.Option("--tenant", help="Whose jobs. [default: default]", metavar="NAME")]
 Json = Annotated[bool, typer.Option("--json", help="Answer with JSON, errors included.")]
 
 
@@ -34,8 +39,9 @@ class Settings(NamedTuple):
         return Settings(url, tenant, self.json or before.json)
 
 
-def command(group: typer.Typer, name: str, *, fast_loop: bool = False) -> Callable[[Code], Code]:
-    """Register an async function as a command. It gets the settings first, and its answer is the exit code."""
+def command(group: typer.Typer, name: str, *, fast_loop: bool = False, url: str = ANYWHERE) -> Callable[[Code], Code]:
+    """Register an async function as a command. It gets the settings first, and its answer is the exit code. `url` says
+    which database it uses if none is named."""
 
     def register(code: Code) -> Code:
         def invoke(ctx: typer.Context, url: str | None, tenant: str | None, as_json: bool, **given: Any) -> int:
@@ -52,20 +58,21 @@ def command(group: typer.Typer, name: str, *, fast_loop: bool = False) -> Callab
             except BrokenPipeError:
                 return failures.hang_up()
 
-        _describe(invoke, code)
+        _describe(invoke, code, url)
         group.command(name, cls=parameters.Command, help=inspect.getdoc(code))(invoke)
         return code
 
     return register
 
 
-def _describe(invoke: Callable[..., int], code: Code) -> None:
+def _describe(invoke: Callable[..., int], code: Code, default_url: str) -> None:
     """Let typer see the parameters of the command and the shared ones, as if they had been written together."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = list(inspect.signature(code, eval_str=True).parameters.values())[1:]
+    url = Annotated[str | None, typer.Option("--url", help=URL_HELP.format(default_url), metavar="URL")]
     shared = [
         inspect.Parameter("ctx", keyword, annotation=typer.Context),
-        inspect.Parameter("url", keyword, default=None, annotation=Url),
+        inspect.Parameter("url", keyword, default=None, annotation=url),
         inspect.Parameter("tenant", keyword, default=None, annotation=Tenant),
         inspect.Parameter("as_json", keyword, default=False, annotation=Json),
     ]

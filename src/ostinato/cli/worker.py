@@ -13,7 +13,7 @@ import typer
 from ostinato import errors
 from ostinato.cli import output
 from ostinato.cli.log_options import LogFormat, LogLevel
-from ostinato.cli.settings import Settings, command
+from ostinato.cli.settings import OF_APPLICATION, Settings, command
 from ostinato.cli.webhooks import Networks, Webhooks
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def register(root: typer.Typer) -> None:
-    command(root, "worker", fast_loop=True)(worker)
+    command(root, "worker", fast_loop=True, url=OF_APPLICATION)(worker)
 
 
 async def worker(

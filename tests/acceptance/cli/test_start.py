@@ -56,6 +56,21 @@ def test_help_and_version_are_there_at_once(sqlite_shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        (("jobs", "ls"), "$OSTINATO_URL, else sqlite:///ostinato.db"),
+        (("run",), "what the application says"),
+        (("worker",), "what the application says"),
+        (("jobs", "submit"), "with --app what the application says, else $OSTINATO_URL, else sqlite:///ostinato.db"),
+        (("dev",), "sqlite:///ostinato.db"),
+    ],
+)
+def test_help_says_which_database_a_command_uses(sqlite_shell: Shell, command: tuple[str, ...], default: str) -> None:
+    said = " ".join(sqlite_shell.run(*command, "--help").split())
+    assert f"--url URL The database. [default: {default}]" in said
+
+
+@pytest.mark.parametrize(
     ("command", "code"),
     [(("--help",), 0), (("--version",), 0), (("jobs", "ls", "--help"), 0), (("job",), 2)],
     ids=["help", "version", "help of a command", "no command"],

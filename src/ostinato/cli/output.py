@@ -95,7 +95,7 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[Any]], *, none: str) 
     for line in lines:
         made.add_row(*[cell if not isinstance(cell, str) else plain(cell) for cell in line])
     if made.row_count:
-        _print(made)
+        _print(made, whole_words=True)
     else:
         say(none)
 
@@ -113,13 +113,15 @@ def fields(pairs: Iterable[tuple[str, Any]]) -> None:
     _print(made)
 
 
-def _print(made: Table) -> None:
-    """In a pipe the padding at the ends of lines is of no use to anybody."""
+def _print(made: Table, *, whole_words: bool = False) -> None:
+    """Without the padding at the ends of lines, which is of no use to anybody. Where there is not even room for each
+    word, lines are left to the terminal to break: cells would be squeezed to a letter, or to nothing."""
     screen = console()
+    if whole_words and screen.measure(made, options=screen.options.update(max_width=WIDE)).minimum > screen.width:
+        screen.width = WIDE
     with screen.capture() as captured:
         screen.print(made)
-    text = captured.get()
-    print(text if screen.is_terminal else "\n".join(line.rstrip() for line in text.splitlines()) + "\n", end="")
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def state(name: str) -> Text:

@@ -102,6 +102,22 @@ def test_a_narrow_terminal_shows_how_far_a_job_is(shell: Shell) -> None:
         os.close(screen)
 
 
+def test_a_narrow_terminal_breaks_lines_and_not_words(shell: Shell) -> None:
+    screen, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (40, 40))
+    lister = shell.start("dead-letters", "ls", "--job", "broken-1", stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    try:
+        seen = read_until(screen, "ValueError:")
+        assert re.search(r"job id +task id +function +attempts +failed +error", seen)
+        assert re.search(r"broken-1 +bad +scrape +2 +", seen)
+        assert lister.wait(10) == 0
+    finally:
+        lister.kill()
+        lister.wait()
+        os.close(screen)
+
+
 def test_a_terminal_that_cannot_be_drawn_on_gets_lines(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(shell.environment, "TERM", "dumb")
     job_id = shell.submit(ASKING)

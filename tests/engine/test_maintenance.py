@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ostinato import Retry, testing
+from ostinato.engine import maintenance
 from tests.engine import support
 from tests.engine.support import job, task
 
@@ -59,3 +60,21 @@ async def test_a_task_that_cannot_be_taken_back_holds_up_no_other(url: str) -> N
         await kit.run_until_idle()
         assert await broken.result(0) == {"a": {}}
         await kit.audit()
+
+
+async def test_a_tenant_that_cannot_be_pruned_keeps_no_other_from_it(url: str) -> None:
+    clock = testing.Clock()
+    async with (
+        testing.open(support.make(url, tenant="a", retention_seconds=60), clock) as broken,
+        testing.open(support.make(url, tenant="b", retention_seconds=60), clock) as kit,
+    ):
+        await broken.app.gates.define({"name": "g", "members": ["one"]})
+        no_json = f"CAST('no JSON' AS {'BLOB' if url.startswith('sqlite') else 'bytea'})"
+        await support.sql(url, f"UPDATE definition SET document = {no_json} WHERE tenant = 'a'")
+        for one in (broken, kit):
+            made = await one.app.submit(job(task("a")))
+            await one.run_until_idle()
+            await made.result(0)
+        clock.advance(100)
+        await maintenance.Pruner(kit.app.engine.store, 60, 1).run_once()
+        assert await kit.app.jobs() == []

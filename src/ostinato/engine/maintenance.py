@@ -111,12 +111,22 @@ class Pruner(service.Service):
 
     async def run_once(self) -> float:
         for tenant in await self._store.tenants():
-            while await self._store.prune(tenant, self._retention_seconds):
-                pass
-            await self._prune_gates(tenant)
-            while await self._store.fold_tallies(tenant) or await self._store.prune_tallies(tenant):
-                pass
+            try:
+                await self._prune(tenant)
+            except committer.TROUBLE:
+                raise
+            except Exception as error:
+                log.warning(
+                    "what tenant %r has kept long enough cannot be removed, and is tried again: %r", tenant, error
+                )
         return self._every_seconds
+
+    async def _prune(self, tenant: str) -> None:
+        while await self._store.prune(tenant, self._retention_seconds):
+            pass
+        await self._prune_gates(tenant)
+        while await self._store.fold_tallies(tenant) or await self._store.prune_tallies(tenant):
+            pass
 
     async def _prune_gates(self, tenant: str) -> None:
         """A gate says itself how long it remembers a key."""

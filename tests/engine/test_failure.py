@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import errors
+from ostinato import audit, errors
 from tests.engine import support
 from tests.engine.support import job, task
 
@@ -393,6 +393,22 @@ async def test_a_job_that_timed_out_is_resumed_without_its_old_deadline(url: str
         assert (await made.info()).deadline_at is None
         gate.opened.set()
         await made.result(support.PATIENCE)
+
+
+@pytest.mark.parametrize("running", [False, True])
+async def test_a_resumed_job_keeps_a_deadline_that_has_not_passed(url: str, running: bool) -> None:
+    app = support.make(url)
+    gate = support.Gate(app)
+    async with app:
+        tasks = [task("a", "break"), *([task("b", "gate")] if running else [])]
+        made = await app.submit(job(*tasks, deadline=1000))
+        await support.reaches(made, "a", "failed")
+        before = (await made.info()).deadline_at
+        await made.resume()
+        assert (await made.info()).deadline_at == before is not None
+        gate.opened.set()
+        await support.failure(made)
+        assert not (await audit.audit(app.engine.store)).problems
 
 
 async def test_a_resumed_job_may_get_a_new_deadline(url: str) -> None:

@@ -186,23 +186,15 @@ class Resume(msgspec.Struct, gc=False):
         gating.check_rerun(book, job, again)
         held = [t for t in tasks if t.state in (states.BLOCKED, states.SKIPPED)]
         consequences.check_inputs(again, self.inputs)
-        self._renew_deadline(book, job)
+        if self.deadline is not None:  # else it keeps its own, if that has not passed
+            job.deadline_at = book.now + int(self.deadline * 1e6)
+            book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
         rerun = consequences.run_again(book, job, again, self.inputs, self.actor, always_reopen=True)
         return ResumePlan(
             rerun=rerun,
             reused=[t.task_id for t in tasks if t.state == states.COMPLETED],
             waiting=[t.task_id for t in held if t.state in (states.BLOCKED, states.PENDING)],
         )
-
-    def _renew_deadline(self, book: ledger.Ledger, job: rows.Job) -> None:
-        """The old deadline is over; without a new one the job has none."""
-        if job.deadline_at is not None:
-            job.deadline_at = None
-            if job.state == states.RUNNING:
-                book.drop_timer((job.job_id, ""))
-        if self.deadline is not None:
-            job.deadline_at = book.now + int(self.deadline * 1e6)
-            book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
 
 
 def _matters(book: ledger.Ledger, failed: rows.Task) -> bool:

@@ -444,7 +444,7 @@ class Engine:
             found = {lease.token for lease in leases} & doubtful.keys()
             batch.append(commands.DropLeases(holder.worker_id, sorted(found)))
             await self.execute_together(batch)
-        except errors.DatabaseError:
+        except BaseException:
             for token, since in doubtful.items():
                 holder.doubt(token, since)
             raise

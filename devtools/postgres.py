@@ -235,6 +235,11 @@ def _find_binaries() -> Path:
     return Path(spec.origin).parent / "pginstall18" / "bin"
 
 
+def program(name: str) -> str:
+    """One of the programs that come with the server, such as pg_dump."""
+    return str(_find_binaries() / name)
+
+
 def _copy_binaries(binaries: Path, target: Path) -> Path:
     # The binaries find the wheel's shared libraries, a folder beside the package, by a relative path.
     install, package = binaries.parent, binaries.parent.parent

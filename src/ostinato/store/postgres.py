@@ -80,6 +80,11 @@ _UNAVAILABLE = (
 """What a connection is thrown away for; a read then tries another one. Its transaction is not where it should be after
 a value that a statement, just prepared on it, does not take: the server still waits for the rest."""
 
+EVENTS_ARE_OF_ANOTHER_SERVER = """
+SELECT (SELECT max(p.transaction) FROM event_page p) >= pg_snapshot_xmax(pg_current_snapshot())
+"""
+"""Who sees what this server was told has begun after it."""
+
 
 class PostgresDatabase:
     dialect = "postgres"
@@ -118,6 +123,8 @@ class PostgresDatabase:
         try:
             async with self._connection("writer") as connection:
                 await self._migrate(connection, migrate)
+                if migrate:
+                    await self._take_over_events(connection)
                 await self._calibrate(connection)
             async with self._connection("listener"):
                 pass
@@ -457,6 +464,12 @@ class PostgresDatabase:
             for migration in migrate.pending(self.dialect, await self._version(connection), migrate=True):
                 await connection.execute(migration.sql)
                 await connection.execute("INSERT INTO ostinato_schema VALUES ($1)", migration.number)
+
+    async def _take_over_events(self, connection: asyncpg.Connection[Any]) -> None:
+        """Transactions that are still to come have written what another server was told, from whose dump this database
+        was restored: the feed would not show it until then. It comes before everything else, in the order it had."""
+        if await connection.fetchval(EVENTS_ARE_OF_ANOTHER_SERVER):
+            await connection.execute("UPDATE event_page SET transaction = '0' WHERE transaction <> '0'")
 
     @staticmethod
     async def _version(connection: asyncpg.Connection[Any]) -> int:

@@ -114,6 +114,11 @@ def stream(
 
 def _feed_page(tenant: str, place: Place, most: int, job_id: str | None) -> database.Script[FeedPage]:
     major, minor, complete = (yield fetch("feed_end"))[0]
+    if place[:2] > (major, minor):
+        raise errors.InvalidInput(
+            "the cursor is of another database, or of this one before it was restored: begin without one",
+            field="cursor",
+        )
     found, full = yield from _feed(tenant, place, most, job_id)
     last = read_cursor(found[-1].cursor) if found else place
     end = last if full else max(last, (major, minor, 0))

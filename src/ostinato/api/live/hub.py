@@ -143,7 +143,7 @@ class Tail:
                     async for page in pages:
                         await self._hand_out(page)
                         pause = 0.05
-            except errors.DatabaseError as error:
+            except errors.OstinatoError as error:
                 log.warning("the feed cannot be read, trying again in %.2f s: %s", pause, error)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)

@@ -1,0 +1,1 @@
+-- Differs: places in the feed are not numbers of transactions here. There is nothing to do.

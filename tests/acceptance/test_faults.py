@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +42,46 @@ async def test_postgres_restarts_are_survived_without_restarting_anything(tmp_pa
                 result = await retrying(lambda job_id=job_id: finish(app, job_id))
                 assert sorted(result.values()) == list(range(20))
             assert not (await audit.audit(app.engine.store)).problems
+
+
+@pytest.mark.timeout(120)
+async def test_who_follows_something_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
+    with PostgresServer(fsync=False) as server, contextlib.ExitStack() as following:
+        app = Ostinato(server.create_database(), options=EngineOptions(poll_seconds=0.1, lease_seconds=5))
+        restarted = asyncio.Event()
+
+        @app.function(retry=Retry(max_attempts=20, base_delay=0.05, multiplier=1))
+        async def wait() -> None:
+            await restarted.wait()
+
+        def follow(*arguments: str) -> subprocess.Popen[str]:
+            command = [sys.executable, "-m", "ostinato.cli.main", *arguments, "--url", app.url]
+            pipe = subprocess.PIPE
+            process = following.enter_context(subprocess.Popen(command, cwd=tmp_path, text=True, stdout=pipe))
+            following.callback(process.kill)
+            return process
+
+        async with app:
+            job = await app.submit({"tasks": [{"taskId": "a", "name": "wait"}]})
+            watch = follow("jobs", "watch", job.job_id, "--json")
+            one = follow("events", job.job_id, "--follow", "--json")
+            every = follow("events", "--all", "--follow", "--json", "--cursor", "0.0.0")
+            for process in (watch, one, every):
+                assert process.stdout is not None
+                await asyncio.to_thread(process.stdout.readline)
+            tail = app.tail(cursor="")
+            assert (await anext(tail)).event.type == "Job Created"
+            await asyncio.to_thread(server.restart, "immediate")
+            restarted.set()
+            async with asyncio.timeout(30):
+                while (await anext(tail)).event.type != "Job Completed":
+                    pass
+                assert '"completed"' in (await asyncio.to_thread(watch.communicate))[0].splitlines()[-1]
+                assert "Job Completed" in (await asyncio.to_thread(one.communicate))[0].splitlines()[-1]
+                assert (watch.returncode, one.returncode) == (0, 0)
+                assert every.stdout is not None
+                while "Job Completed" not in await asyncio.to_thread(every.stdout.readline):
+                    pass
 
 
 async def finish(app: Ostinato, job_id: str) -> dict[str, int]:

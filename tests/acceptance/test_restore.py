@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import apsw
 import asyncpg
 import pytest
 
@@ -26,7 +26,14 @@ TRANSACTIONS = 2_000
 def places(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], str]]]:
     """A new database, and how to restore a backup of it: where the copy is."""
     if kind == "sqlite":
-        yield f"sqlite:///{folder}/here.db", lambda: f"sqlite:///{shutil.copy(folder / 'here.db', folder / 'there.db')}"
+
+        def copied() -> str:
+            connection = apsw.Connection(str(folder / "here.db"))
+            connection.execute("VACUUM INTO ?", (str(folder / "there.db"),))
+            connection.close()
+            return f"sqlite:///{folder}/there.db"
+
+        yield f"sqlite:///{folder}/here.db", copied
         return
     with pg.PostgresServer(fsync=False) as old, pg.PostgresServer(fsync=False) as new:
         url, copy = old.create_database(), new.create_database()
@@ -60,8 +67,7 @@ async def test_the_feed_of_a_restored_database_is_whole_and_goes_on(kind: str, t
             for _ in range(3):
                 await support.run(app, task("a"))
             before = await told(app)
-        copy = restore()
-        async with support.opened(url) as app:
+            copy = restore()
             await support.run(app, task("a"))
             later = (await app.events(most=1000))[-1].cursor
         async with support.opened(copy) as app:

@@ -82,11 +82,15 @@ async def stream(job: app_.Job, *, task_id: str | None = None, after: int = 0) -
     """The events of a job as they happen, until the job has ended."""
     import asyncio
 
+    from ostinato.cli import session
     from ostinato.core import states
 
-    while True:
+    async def look() -> tuple[bool, list[views.EventView]]:
         ended = (await job.info()).state in states.JOB_ENDED
-        found = await job.events(task_id=task_id, after=after, most=PAGE)
+        return ended, await job.events(task_id=task_id, after=after, most=PAGE)
+
+    while True:
+        ended, found = await session.patiently(look)
         for event in found:
             yield event
         if found:

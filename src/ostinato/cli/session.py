@@ -8,16 +8,19 @@ import dataclasses
 import datetime
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from ostinato import app, errors
+from ostinato.cli import output
 from ostinato.cli.settings import Settings
 from ostinato.core import graph
 from ostinato.store import connect
 
 T = TypeVar("T")
+AWAY_SECONDS = 0.5
+"""How often a database that is away is asked again by who follows something."""
 ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -74,6 +77,19 @@ async def opened(
         yield target
     finally:
         await target.stop()
+
+
+async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """What the database answers, for who has been following something: while it is away it is waited for."""
+    told = False
+    while True:
+        try:
+            return await ask()
+        except errors.DatabaseUnavailable as error:
+            if not told:
+                output.note(f"{error}; waiting for it")
+            told = True
+            await asyncio.sleep(AWAY_SECONDS)
 
 
 def configure(target: app.Ostinato, settings: Settings, **changes: Any) -> None:

@@ -78,7 +78,7 @@ def summary(info: views.JobView) -> str:
 async def infos(job: app_.Job, seconds: float) -> AsyncIterator[views.JobView]:
     """How the job stands, again and again, until it has ended."""
     while True:
-        info = await job.info()
+        info = await session.patiently(job.info)
         yield info
         if info.state in states.JOB_ENDED:
             return
@@ -99,10 +99,13 @@ class Follower:
         async for info in infos(self.job, TICK_SECONDS):
             if time.monotonic() >= self._look_again_at or info.state != states.RUNNING:
                 started = time.monotonic()
-                self._tasks = await self._find_tasks(info, room)
-                self._waits = await self._find_waits()
+                await session.patiently(lambda info=info: self._look(info, room))
                 self._look_again_at = time.monotonic() + SHARE * (time.monotonic() - started)
             yield Snapshot(info, self._tasks, self._waits, session.now(self.app))
+
+    async def _look(self, info: views.JobView, room: int) -> None:
+        self._tasks = await self._find_tasks(info, room)
+        self._waits = await self._find_waits()
 
     async def _find_tasks(self, info: views.JobView, room: int) -> list[views.TaskView]:
         """All of a small job; of a large one those that fail, run and wait, in this order."""

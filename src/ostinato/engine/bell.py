@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncGenerator, Generator
 from typing import TYPE_CHECKING
 
+from ostinato import errors
 from ostinato.store import stream
 
 if TYPE_CHECKING:
     from ostinato.engine import engine
+
+log = logging.getLogger("ostinato")
 
 LOOK_AGAIN_SECONDS = 0.005
 """The first look at what an older transaction still holds back; each further one waits twice as long."""
@@ -51,13 +55,19 @@ PAGE = 256
 
 
 async def follow(running: engine.Engine, tenant: str, cursor: str | None) -> AsyncGenerator[stream.FeedPage]:
-    """Pages of a tenant's feed as they are committed, from a cursor on (or from now on), without end."""
+    """Pages of a tenant's feed as they are committed, from a cursor on (or from now on), without end: a database that
+    is away is waited for."""
     at = cursor if cursor is not None else await running.store.feed_end()
     pause = LOOK_AGAIN_SECONDS
     with running.bell.listen(tenant) as rung:
         while True:
             rung.clear()
-            page = await running.store.feed_page(tenant, at, PAGE)
+            try:
+                page = await running.store.feed_page(tenant, at, PAGE)
+            except errors.DatabaseUnavailable as error:
+                log.warning("the feed cannot be read, trying again: %s", error)
+                await asyncio.sleep(running.options.poll_seconds)
+                continue
             at = page.cursor
             if page.events:
                 pause = LOOK_AGAIN_SECONDS

@@ -348,10 +348,7 @@ class Context:
         if self._services.secrets is not None and secrets.mentioned(data):
             self.redactor = secrets.Redactor()
             secrets.enter(self.redactor)
-            try:
-                self._input = await secrets.resolve(self._input, self._services.secrets, self.redactor)
-            except RecursionError:
-                raise errors.InvalidPayload("the input is nested too deeply to look for secrets: flatten it") from None
+            self._input = await secrets.resolve(self._input, self._services.secrets, self.redactor)
         if reads_outputs and lease.dependencies <= READ_AHEAD:
             await self.dependency_outputs.load()
         return self._input

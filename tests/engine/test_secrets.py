@@ -51,17 +51,6 @@ async def test_a_function_gets_the_secret_and_the_database_the_reference(url: st
         assert (await made.task("a")).input == given
 
 
-async def test_an_input_too_deep_to_look_for_secrets_is_refused_for_good(url: str) -> None:
-    app = make(url, default_retry=Retry(max_attempts=5, base_delay=1000))
-    nested: Any = "secret://API_KEY"
-    for _ in range(600):
-        nested = [nested]
-    async with app:
-        error = await support.failure(await app.submit(job(task("a", input={"nested": nested}))))
-        assert (error.failed["a"]["type"], "secrets" in error.failed["a"]["message"]) == ("InvalidPayload", True)
-        assert await run(app, task("b")) == {"b": {}}
-
-
 async def test_a_reference_in_a_large_input_is_resolved(url: str) -> None:
     app = make(url, spill_bytes=100)
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from ostinato import Ostinato, Retry, secrets
+from ostinato.core import codec
 from tests.engine import support
 from tests.engine.support import job, run, task
 from tests.engine.test_encryption import stored
@@ -49,6 +50,28 @@ async def test_a_function_gets_the_secret_and_the_database_the_reference(url: st
         assert await made.result(support.PATIENCE) == {"a": "used"}
         assert got == [(PLANTED, {"list": ["abc"], "text": "see secret://API_KEY"}, PLANTED)]
         assert (await made.task("a")).input == given
+
+
+async def test_a_reference_is_found_however_deep_it_is(url: str) -> None:
+    app = make(url)
+    nested: Any = "secret://API_KEY"
+    for _ in range(codec.DEEPEST - 1):
+        nested = [nested]
+
+    @app.function
+    async def use(nested: Any) -> Any:
+        assert innermost(nested) == PLANTED
+        return nested
+
+    async with app:
+        made = await app.submit(job(task("a", "use", input={"nested": nested})))
+        assert innermost((await made.result(support.PATIENCE))["a"]) == secrets.HIDDEN
+
+
+def innermost(value: Any) -> Any:
+    while isinstance(value, list):
+        (value,) = value
+    return value
 
 
 async def test_a_reference_in_a_large_input_is_resolved(url: str) -> None:

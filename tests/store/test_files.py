@@ -107,7 +107,7 @@ async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 async def test_a_file_that_cannot_be_opened_may_want_permissions(tmp_path: Path) -> None:
     with pytest.raises(errors.DatabaseUnavailable, match="the permissions of the file and its folder"):
-        await opened(tmp_path, migrate=True)
+        await opened(tmp_path / ("x" * 300), migrate=True)
 
 
 async def test_files_are_private(tmp_path: Path) -> None:

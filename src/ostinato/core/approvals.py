@@ -184,7 +184,7 @@ def read_document(document: Any) -> Approval:
     except AttributeError:
         raise documents.no_json("approval") from None
     except RecursionError:
-        raise errors.InvalidPayload("approval is nested too deeply: flatten it") from None
+        raise errors.InvalidPayload(codec.too_deep("approval")) from None
 
 
 def check(approval: Approval, where: str = "approval", *, within: str = "approval") -> Approval:

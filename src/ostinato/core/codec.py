@@ -19,9 +19,9 @@ _decoder = msgspec.json.Decoder()
 
 EMPTY_OBJECT = b"{}"
 
-DEEPEST = 500
+DEEPEST = 256
 """How deep a payload may be nested. Python itself reads 1,000 levels or 10,000, as its version has it, less what it is
-deep in calls: what one process has written, every other one is to read."""
+deep in calls: what one process has written, every other one is to read, and to look through for secrets."""
 
 _NOT_BRACKETS_OR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}

@@ -37,7 +37,7 @@ BAD_INPUT: list[tuple[list[str], str, str]] = [
     (["jobs", "submit", "-"], "{", "the job on stdin is not valid JSON"),
     (["jobs", "submit", "-"], "17", "is not a job document"),
     (["jobs", "submit", "-"], '{"tasks": [{"taskId": "a", "name": "never-heard-of"}]}', "never-heard-of"),
-    (["jobs", "submit", "-"], "[" * 100_000, "nested deeper than 500 levels"),
+    (["jobs", "submit", "-"], "[" * 100_000, "nested deeper than 256 levels"),
     (["run", "missing.json", "--app", "shop"], "", "there is no file 'missing.json'"),
     (["run", "fine.json"], "", "say where they are with --app"),
     (["run", "fine.json", "--app", "nowhere"], "", "there is no module 'nowhere'"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from devtools import programs
 from tests.ui import support
@@ -41,6 +41,19 @@ def questions(page: Page, answer: Callable[[Route], None]) -> None:
     )
 
 
+def try_again(page: Page, trouble: Locator, name: str) -> None:
+    """As a person would: what was being asked before may be answered after a click, and no better than before."""
+    for last in (False, False, True):
+        page.evaluate(TRY_AGAIN)
+        try:
+            expect(trouble, name).to_have_count(0, timeout=SOON / 3)
+        except AssertionError:
+            if last:
+                raise
+        else:
+            return
+
+
 @pytest.mark.timeout(300)  # it opens every page
 def test_every_page_says_that_it_waits_and_then_opens_from_its_address(furnished: Site, page: Page) -> None:
     for name, (path, seen) in REAL.items():
@@ -61,8 +74,7 @@ def test_every_page_says_what_is_wrong_and_tries_again(furnished: Site, page: Pa
         expect(trouble.first, name).to_be_visible()
         expect(page.get_by_role("status", name="Loading"), name).to_have_count(0)
         page.unroute("**/graphql")
-        page.evaluate(TRY_AGAIN)
-        expect(trouble, name).to_have_count(0, timeout=SOON)
+        try_again(page, trouble, name)
         expect(page.get_by_text(seen).first, name).to_be_visible(timeout=SOON)
 
 

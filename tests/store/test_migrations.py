@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import apsw
 import asyncpg
+import pytest
 
 from ostinato.core import filters
-from ostinato.store import connect, migrate, sqlite, store
+from ostinato.store import connect, migrate, postgres, sqlite, store
+from tests.engine import support
 
 FIRST = """
 INSERT INTO job (
@@ -108,3 +111,34 @@ async def test_a_file_of_before_goes_on_from_the_last_place_of_its_feed(empty_sq
         assert await store.Store(database).feed_end() == "10.0.0"
     finally:
         await database.close()
+
+
+async def test_a_migration_may_take_longer_than_a_statement(
+    empty_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does on large tables, and where another process is at it."""
+    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.3)
+    other = await asyncpg.connect(empty_postgres_url)
+    await other.execute(f"SELECT pg_advisory_lock({postgres.MIGRATION_LOCK})")
+    asyncio.get_running_loop().call_later(1.0, other.terminate)
+    database = connect.connect(empty_postgres_url)
+    await database.open(migrate=True)
+    await database.close()
+
+
+async def test_the_feed_may_take_longer_than_a_statement_to_take_over(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a dump was restored. Here it is held up by a lock, as it would be by many pages."""
+    async with support.opened(postgres_url) as app:
+        await support.run(app, support.task("a"))
+    later = "ALTER TABLE event_page DISABLE TRIGGER USER; UPDATE event_page SET transaction = '9000000000000'"
+    other = await asyncpg.connect(postgres_url)
+    await other.execute(later)
+    await other.execute("ALTER TABLE event_page ENABLE TRIGGER USER; BEGIN; LOCK event_page IN SHARE MODE")
+    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.3)
+    asyncio.get_running_loop().call_later(1.0, other.terminate)
+    database = connect.connect(postgres_url)
+    await database.open(migrate=True)
+    await database.close()
+    assert await support.sql(postgres_url, "SELECT DISTINCT transaction::text FROM event_page") == [("0",)]

@@ -28,6 +28,8 @@ TRIES = 8
 CALIBRATE_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 60.0
+MIGRATION_SECONDS = 24 * 3600.0
+"""What looks at a whole table takes as long as the table is large, and what somebody else migrates is waited for."""
 ANNOUNCE_SECONDS = 0.05
 STRIPES = 64
 """Jobs share this many locks, so that a large batch does not fill the server's table of locks."""
@@ -459,17 +461,19 @@ class PostgresDatabase:
         if not migrate.pending(self.dialect, await self._version(connection), migrate=migrate_schema):
             return
         async with rights.to_migrate(connection), connection.transaction():
-            await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+            await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})", timeout=MIGRATION_SECONDS)
             await connection.execute("CREATE TABLE IF NOT EXISTS ostinato_schema (version integer PRIMARY KEY)")
             for migration in migrate.pending(self.dialect, await self._version(connection), migrate=True):
-                await connection.execute(migration.sql)
+                await connection.execute(migration.sql, timeout=MIGRATION_SECONDS)
                 await connection.execute("INSERT INTO ostinato_schema VALUES ($1)", migration.number)
 
     async def _take_over_events(self, connection: asyncpg.Connection[Any]) -> None:
         """Transactions that are still to come have written what another server was told, from whose dump this database
         was restored: the feed would not show it until then. It comes before everything else, in the order it had."""
         if await connection.fetchval(EVENTS_ARE_OF_ANOTHER_SERVER):
-            await connection.execute("UPDATE event_page SET transaction = '0' WHERE transaction <> '0'")
+            await connection.execute(
+                "UPDATE event_page SET transaction = '0' WHERE transaction <> '0'", timeout=MIGRATION_SECONDS
+            )
 
     @staticmethod
     async def _version(connection: asyncpg.Connection[Any]) -> int:

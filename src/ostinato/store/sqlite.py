@@ -258,7 +258,8 @@ class SqliteDatabase:
         """What is written into a file that was removed or replaced would be gone when it is closed."""
         if _identity(connection.filename) != self._file:
             raise errors.DatabaseUnavailable(
-                f"the file {self.path!r} was removed or replaced while it was open: put it back, or start again"
+                f"the file {self.path!r} was removed or replaced while it was open, or cannot be reached any more: "
+                "put it back, or start again"
             )
 
     @property
@@ -445,7 +446,7 @@ def copy_log(connection: Connection) -> None:
 def _identity(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
-    except FileNotFoundError:
+    except OSError:  # it is not there any more, or nobody may look
         return None
     return found.st_dev, found.st_ino
 

@@ -113,7 +113,7 @@ def stream(
 
 
 def _feed_page(tenant: str, place: Place, most: int, job_id: str | None) -> database.Script[FeedPage]:
-    major, minor, complete = (yield fetch("feed_end"))[0]
+    major, minor, nothing_late = (yield fetch("feed_end"))[0]
     if place[:2] > (major, minor):
         raise errors.InvalidInput(
             "the cursor is of another database, or of this one before it was restored: begin without one",
@@ -122,7 +122,7 @@ def _feed_page(tenant: str, place: Place, most: int, job_id: str | None) -> data
     found, full = yield from _feed(tenant, place, most, job_id)
     last = read_cursor(found[-1].cursor) if found else place
     end = last if full else max(last, (major, minor, 0))
-    return FeedPage(found, write_cursor(end), full, bool(complete))
+    return FeedPage(found, write_cursor(end), full, bool(nothing_late))
 
 
 def _feed(tenant: str, place: Place, most: int, job_id: str | None) -> database.Script[tuple[list[FeedEvent], bool]]:

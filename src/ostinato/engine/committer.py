@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ostinato import errors
@@ -58,6 +58,33 @@ class Claimer(Protocol):
     def claim_failed(self, claim: commands.Claim) -> None: ...
     def reported(self, reports: list[Report]) -> None: ...
     def deliver(self, leases: list[rows.Lease], more: bool = False, /) -> None: ...
+
+
+async def one_by_one(target: store.Store, tenant: str, batch: Sequence[commands.Command]) -> store.Outcome:
+    """A transaction for each command, so that one that the database does not take keeps no other back."""
+    answers: list[Any] = []
+    outcomes: list[store.Outcome] = []
+    for command in batch:
+        try:
+            outcome = await target.execute(tenant, [command])
+        except TROUBLE:
+            raise  # all of it is tried again; what was recorded already is refused then, and rightly
+        except Exception as error:
+            answers.append(store.Refused(error))
+        else:
+            outcomes.append(outcome)
+            answers += outcome.answers
+    return store.Outcome(
+        answers,
+        [],
+        [ended for outcome in outcomes for ended in outcome.ended_jobs],
+        [revoked for outcome in outcomes for revoked in outcome.revoked],
+        sum(outcome.pending_left for outcome in outcomes),
+        sum(outcome.armed_timers for outcome in outcomes),
+        sum(outcome.events for outcome in outcomes),
+        more_queued=True,
+        system_work=any(outcome.system_work for outcome in outcomes),
+    )
 
 
 class Committer:
@@ -278,32 +305,11 @@ class Committer:
             raise
         except Exception as error:
             log.warning("a batch of %d was not taken, trying one by one: %s", len(batch), error)
-        answers: list[Any] = []
-        outcomes: list[store.Outcome] = []
-        for command in batch:
-            try:
-                outcome = await self._store.execute(self.tenant, [command])
-            except TROUBLE:
-                raise  # all of it is handed in again; what was recorded already is refused then, and rightly
-            except Exception as error:
-                answers.append(store.Refused(error))
-            else:
-                outcomes.append(outcome)
-                answers += outcome.answers
+        outcome = await one_by_one(self._store, self.tenant, batch)
         if claim is not None and claimer is not None:
             claimer.claim_failed(claim)
             self.claim_again()
-        return store.Outcome(
-            answers,
-            [],
-            [ended for outcome in outcomes for ended in outcome.ended_jobs],
-            [revoked for outcome in outcomes for revoked in outcome.revoked],
-            sum(outcome.pending_left for outcome in outcomes),
-            sum(outcome.armed_timers for outcome in outcomes),
-            sum(outcome.events for outcome in outcomes),
-            more_queued=True,
-            system_work=any(outcome.system_work for outcome in outcomes),
-        )
+        return outcome
 
     def _answer(
         self,

@@ -147,10 +147,11 @@ async def _carry_out(
     except committer.TROUBLE:
         raise
     except Exception as error:
-        if len(batch) > 1:
-            return [answer for one in batch for answer in await _carry_out(target, committed, tenant, [one])]
-        log.warning("for tenant %r this cannot be done, and is tried again: %r: %r", tenant, batch[0], error)
-        return [store.Refused(error)]
+        log.warning("a batch of %d was not taken, trying one by one: %s", len(batch), error)
+        outcome = await committer.one_by_one(target, tenant, batch)
+        for command, answer in zip(batch, outcome.answers, strict=True):
+            if isinstance(answer, store.Refused):
+                log.warning("of tenant %r, this is tried again: %r: %r", tenant, command, answer.error)
     committed(tenant, outcome)
     return outcome.answers
 

@@ -173,18 +173,7 @@ def expiry(title: str) -> str:
 
 def read_document(document: Any) -> Approval:
     """An approval as somebody wrote it."""
-    try:
-        return check(msgspec.convert(document, Approval))
-    except msgspec.ValidationError as error:
-        sentence, path = documents.explained(error)
-        at = f" - at `${path}`" if path else ""
-        raise errors.InvalidInput(f"approval is not valid: {sentence}{at}", field=f"approval{path}") from None
-    except UnicodeEncodeError:
-        raise documents.no_text("approval") from None
-    except AttributeError:
-        raise documents.no_json("approval") from None
-    except RecursionError:
-        raise errors.InvalidPayload(codec.too_deep("approval")) from None
+    return check(documents.convert(document, Approval, "approval", "approval"))
 
 
 def check(approval: Approval, where: str = "approval", *, within: str = "approval") -> Approval:

@@ -39,6 +39,23 @@ def read(document: Any, kind: type[T], field: str = "") -> T:
         raise no_json(field or "the document") from None
 
 
+def convert(document: Any, kind: Any, what: str, root: str = "") -> Any:
+    """Turn a document into a struct whose fields are told by where they stand in it, below `root`."""
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        sentence, path = explained(error)
+        at = f" - at `${path}`" if path else ""
+        field = (root + path).removeprefix(".") or what
+        raise errors.InvalidInput(f"{what} is not valid: {sentence}{at}", field=field) from None
+    except UnicodeEncodeError:
+        raise no_text(what) from None
+    except AttributeError:
+        raise no_json(what) from None
+    except RecursionError:
+        raise errors.InvalidPayload(codec.too_deep(what)) from None
+
+
 def check_type(value: Any, kind: Any, field: str) -> None:
     """Refuse a value that is not of this type."""
     try:
@@ -52,10 +69,7 @@ def check_type(value: Any, kind: Any, field: str) -> None:
 
 
 def no_text(field: str) -> errors.InvalidInput:
-    return errors.InvalidInput(
-        f"{field} has text with a lone surrogate, which is not valid Unicode: decode the text properly first",
-        field=field,
-    )
+    return errors.InvalidInput(codec.lone_surrogate(field), field=field)
 
 
 def no_json(field: str) -> errors.InvalidInput:

@@ -391,17 +391,4 @@ def _check_priority(value: int, field: str) -> None:
 def _convert(document: Any, kind: Any, what: str) -> Any:
     if isinstance(document, (str, bytes)):
         document = codec.parse(document, what)
-    try:
-        return msgspec.convert(document, kind)
-    except msgspec.ValidationError as error:
-        sentence, path = documents.explained(error)
-        at = f" - at `${path}`" if path else ""
-        raise errors.InvalidInput(
-            f"{what} is not valid: {sentence}{at}", field=path.removeprefix(".") or what
-        ) from None
-    except UnicodeEncodeError:
-        raise errors.InvalidInput(codec.lone_surrogate(what)) from None
-    except AttributeError:
-        raise documents.no_json(what) from None
-    except RecursionError:
-        raise errors.InvalidPayload(codec.too_deep(what)) from None
+    return documents.convert(document, kind, what)

@@ -39,6 +39,7 @@ _REACTIONS = (commands.Arrive, commands.Freeze, commands.OpenGate, commands.Obse
 
 NAMES = {
     "ostinato_queue_tasks": "Tasks that are ready and not yet claimed.",
+    "ostinato_queue_unserved_tasks": "Those of them that no live worker takes: none has the function and the queue.",
     "ostinato_queue_oldest_seconds": "How long the oldest of them has been ready.",
     "ostinato_dead_letters": "Tasks that failed for good and have not been taken up again.",
     "ostinato_approvals_waiting": "What waits for people to decide.",
@@ -286,13 +287,17 @@ def _waiting(tenant: str, depth: _Depth) -> Iterator[Metric]:
     # The deepest have series of their own, whatever else there is.
     deepest = sorted(depth.found.queues, key=lambda item: -item.ready)
     tasks: dict[tuple[str, str, str], float] = {}
+    unserved: dict[tuple[str, str, str], float] = {}
     oldest: dict[tuple[str, str, str], float] = {}
     for number, item in enumerate(deepest):
         key = (tenant, item.queue, item.name) if number < MOST_FUNCTIONS else (tenant, OTHERS, OTHERS)
         tasks[key] = tasks.get(key, 0) + item.ready
+        if not item.served:
+            unserved[key] = unserved.get(key, 0) + item.ready
         oldest[key] = max(oldest.get(key, 0.0), (depth.now - item.oldest_ready_at) / 1e6, 0.0)
     labels = ("tenant", "queue", "function")
     yield _gauge("ostinato_queue_tasks", labels, tasks.items())
+    yield _gauge("ostinato_queue_unserved_tasks", labels, unserved.items())
     yield _gauge("ostinato_queue_oldest_seconds", labels, oldest.items())
     yield _gauge("ostinato_dead_letters", ("tenant",), [((tenant,), depth.found.dead_letters)])
     yield _gauge("ostinato_approvals_waiting", ("tenant",), [((tenant,), depth.found.approvals)])

@@ -110,7 +110,13 @@ def _queue_warnings(found: Findings) -> list[str]:
     ]
     for item in found.depth["queues"]:
         age = _waiting_seconds(item, found.now)
-        if item["queue"] in served and age is not None and age > LATE_SECONDS:
+        if item["queue"] in served and not item["served"]:
+            warnings.append(
+                f"{item['ready']:,} task(s) of {item['name']!r} are ready on queue {item['queue']!r} and no live "
+                "worker there has registered this function: start one that has, or if the name is wrong, cancel "
+                "the jobs"
+            )
+        elif item["queue"] in served and age is not None and age > LATE_SECONDS:
             late = output.duration(age)
             warnings.append(
                 f"tasks of {item['name']!r} on queue {item['queue']!r} have been ready for {late}: add workers, or see "

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.core import approvals, budgets, codec, moments, rows, states, usage
+from ostinato.core import approvals, budgets, codec, documents, moments, rows, states, usage
 
 
 class Worker(msgspec.Struct, frozen=True):
@@ -247,7 +247,9 @@ def _no_worker(facts: Facts) -> Why:
     if not alive:
         missing, sentence = "worker", "no worker is alive: start one"
     elif not knowing:
-        missing, sentence = "function", f"no live worker has registered function {task.name!r}: start one that has it"
+        known = sorted({name for worker in alive for name in worker.functions or ()})
+        missing, sentence = "function", f"no live worker has registered function {task.name!r}: "
+        sentence += f"{documents.nearest(task.name, known)}start one that has it"
     else:
         queues = ", ".join(repr(queue) for queue in sorted({q for worker in knowing for q in worker.queues}))
         missing = "queue"

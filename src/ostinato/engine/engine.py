@@ -322,14 +322,15 @@ class Engine:
             raise errors.NotPossible("there is nothing here to search with: use `app.results`")
         return await self._search(self, q, **wanted)
 
-    async def prepare_job(self, document: Any, actor: str | None = None) -> commands.Submit:
-        """Check a job, and make the command that enters it."""
+    async def prepare_job(self, document: Any, actor: str | None = None, *, check: bool = True) -> commands.Submit:
+        """Check a job, and make the command that enters it. Without `check` its functions may be unknown as yet."""
         spec = graph.read_job(document)
         if len(spec.tasks) > self.max_tasks:
             raise errors.InvalidGraph(
                 f"the job has {len(spec.tasks):,} tasks and the limit is {self.max_tasks:,}", field="tasks"
             )
-        await self.check_functions(spec.tasks)
+        if check:
+            await self.check_functions(spec.tasks)
         return commands.Submit(
             spec.job_id or str(uuid_utils.uuid7()),
             spec,

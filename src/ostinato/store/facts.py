@@ -45,11 +45,11 @@ class FactFinding:
                 used_up = yield from _used_up(tenant, job_id, now)
             return why.Facts(now, job_state, task, timer=waits_for, approval=asked, used_up=used_up)
         if task.state == states.PROCESSING:
-            workers = yield from _workers(tenant, now)
+            workers = yield from workers_of(tenant, now)
             holder = [worker for worker in workers if worker.worker_id == task.worker]
             return why.Facts(now, job_state, task, workers=holder)
         if task.state == states.PENDING:
-            workers = yield from _workers(tenant, now)
+            workers = yield from workers_of(tenant, now)
             workers = yield from _with_claims(tenant, task, workers)
             ahead = yield from _ahead(tenant, task, workers)
             return why.Facts(
@@ -83,7 +83,8 @@ def _dependencies(tenant: str, task: rows.Task) -> database.Script[list[why.Depe
     return [why.Dependency(row[0], row[1]) for row in found]
 
 
-def _workers(tenant: str, now: int) -> database.Script[list[why.Worker]]:
+def workers_of(tenant: str, now: int) -> database.Script[list[why.Worker]]:
+    """What is known of every worker, dead or alive."""
     workers: list[why.Worker] = []
     for worker_id, _, expires_at, about in (yield fetch("list_workers", tenant=tenant)):
         says: dict[str, Any] = codec.decode(about)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ostinato.store import database
+from ostinato.core import graph
+from ostinato.store import database, facts
 from ostinato.store.database import fetch
 
 SAMPLED_JOBS = 500
@@ -17,6 +18,8 @@ class QueueDepth(NamedTuple):
     name: str
     ready: int
     oldest_ready_at: int
+    served: bool
+    """Whether a live worker has the function and serves the queue. The engine itself serves its own queue."""
 
 
 class Depth(NamedTuple):
@@ -51,10 +54,9 @@ class Gauges:
         """What is ready and not yet claimed, by queue and function, and how many dead letters and approvals."""
 
         def script() -> database.Script[Depth]:
-            work = yield fetch("count_ready", tenant=tenant)
+            queues = yield from depths(tenant, self.db.now())
             letters = yield fetch("count_dead_letters", tenant=tenant)
             asked, since = (yield fetch("count_waiting_approvals", tenant=tenant))[0]
-            queues = [QueueDepth(q, n, int(count), oldest) for q, n, count, oldest in work]
             return Depth(queues, int(letters[0][0]), int(asked), since)
 
         return await self.db.read(script)
@@ -84,3 +86,13 @@ class Gauges:
             return [FunctionNumbers(n, int(c), int(f), int(r), float(us or 0) / 1e6) for n, c, f, r, us in found]
 
         return await self.db.read(script)
+
+
+def depths(tenant: str, now: int) -> database.Script[list[QueueDepth]]:
+    """What is ready and not yet claimed, by queue and function, and whether a worker is there to take it."""
+    work = yield fetch("count_ready", tenant=tenant)
+    workers = (yield from facts.workers_of(tenant, now)) if work else []
+    return [
+        QueueDepth(q, n, int(count), oldest, q == graph.SYSTEM_QUEUE or any(w.serves(n, q) for w in workers))
+        for q, n, count, oldest in work
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ostinato import errors
 from ostinato.core import absent, codec, ledger, rows, states
-from ostinato.store import database
+from ostinato.store import database, gauges
 from ostinato.store.database import fetch
 
 PAGE = 1_000
@@ -138,14 +138,14 @@ class Reads:
         """How much of what there is: jobs by state, queues, dead letters."""
 
         def script() -> database.Script[dict[str, Any]]:
-            work = yield fetch("count_ready", tenant=tenant)
+            work = yield from gauges.depths(tenant, self.db.now())
             letters = yield fetch("count_dead_letters", tenant=tenant)
             jobs = yield fetch("count_jobs", tenant=tenant)
             return {
                 "jobs": {row[0]: int(row[1]) for row in jobs},
                 "queues": [
-                    {"queue": q, "name": n, "ready": int(ready), "oldestReadyAt": oldest}
-                    for q, n, ready, oldest in work
+                    {"queue": q, "name": n, "ready": ready, "oldestReadyAt": oldest, "served": served}
+                    for q, n, ready, oldest, served in work
                 ],
                 "deadLetters": int(letters[0][0]),
             }

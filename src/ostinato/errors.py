@@ -308,6 +308,12 @@ class TooManyRequests(OstinatoError):
         self.seconds = seconds
 
 
+class ServerFull(OstinatoError):
+    """The server has as many connections as it takes, or your address has: close some, or try again in a moment."""
+
+    code = "server_full"
+
+
 class StreamClosed(NotPossible):
     """The stream has ended. Go on from its cursor."""
 

@@ -195,6 +195,20 @@ async def test_sockets_pass_the_same_guard(listening: tuple[Site, str]) -> None:
     assert found == {"tenant": "acme", "mine": "acme"}
 
 
+async def test_a_refused_handshake_is_no_error_in_the_log(
+    listening: tuple[Site, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """S-8: strangers could fill the log, and set off alarms."""
+    site, address = listening
+    await site.key()
+    with caplog.at_level("WARNING"):
+        assert await refused(f"{address}/v1/echo") == 401
+        assert await refused(f"{address}/v1/echo", Origin="http://evil.example") == 403
+        assert await refused(f"{address}/v1/nothing", Authorization="Bearer ost_a_b") == 401
+        await site.server.hub.close()  # and nothing is left to be said later
+    assert [record.message for record in caplog.records] == []
+
+
 async def test_sockets_of_other_pages_are_refused(listening: tuple[Site, str]) -> None:
     site, address = listening
     key = {"Authorization": f"Bearer {await site.key()}"}

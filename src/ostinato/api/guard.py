@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato import errors
-from ostinato.api import access, limits, routing
+from ostinato.api import access, connections, limits, routing
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 
@@ -46,6 +46,7 @@ class Guard:
         self._buckets.take(f"key:{principal.key_id}")
         if route is not None and route.scope != routing.ANY:
             principal.require(route.scope)
+        connections.admit(scope)
         return principal
 
 

@@ -34,6 +34,7 @@ STATUSES: dict[type[errors.OstinatoError], int] = {
     errors.UnsupportedMediaType: 415,
     errors.TooManyRequests: 429,
     errors.DatabaseError: 503,
+    errors.ServerFull: 503,
     errors.NotRunning: 503,
     errors.ServerStopping: 503,
 }
@@ -104,6 +105,8 @@ def _headers(error: errors.OstinatoError) -> dict[str, str]:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, errors.TooManyRequests):
         return {"Retry-After": str(max(1, math.ceil(error.seconds)))}
+    if isinstance(error, errors.ServerFull):
+        return {"Retry-After": "1", "Connection": "close"}
     return dict(error.details.get("headers", {})) if isinstance(error, _MethodNotAllowed) else {}
 
 

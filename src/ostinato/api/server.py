@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ostinato import app, errors
 from ostinato.api import (
     access,
+    connections,
     desk,
     envelope,
     guard,
@@ -78,6 +79,9 @@ ROUTES = (
 PUBLIC_ROUTES = frozenset({"/", "/healthz", "/readyz", "/ui", pages.PATH})
 """The only ones that need no key. A route that says it is public and is not here cannot be installed."""
 
+BACKLOG = 128
+"""Connections that may come at once: they are all accepted before any can be closed for another."""
+
 
 class Server:
     """An ASGI application over one open `Ostinato`, which is home to the database and the maintenance loops.
@@ -98,6 +102,7 @@ class Server:
         self._observers = home.engine.observers
         self._observers.add(self.metrics)
         self.table = routing.Table()
+        self.connections = connections.Connections(options.max_connections, options.max_connections_per_address)
         self.hub = hub.Hub(home.engine)
         self.changes = changes.Changes(home.engine.store)
         self.resources = contextlib.AsyncExitStack()
@@ -160,6 +165,7 @@ class Listener:
     def __init__(self, server: Server) -> None:
         self._server = server
         options = server.options
+        server.connections.bound(connections.raise_limit())
         self._socket = _bind(options.host, options.port)
         host, port = self._socket.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -167,9 +173,10 @@ class Listener:
             uvicorn.Config(
                 server,
                 http=protocol.CarefulProtocol,
-                ws="websockets-sansio",
+                ws=protocol.CarefulWebSocket,
                 loop="none",
                 lifespan="off",
+                backlog=BACKLOG,
                 log_config=None,
                 access_log=False,
                 server_header=False,

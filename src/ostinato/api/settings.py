@@ -6,6 +6,8 @@ import dataclasses
 
 from ostinato import errors
 
+FEWEST_CONNECTIONS = 10
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServerOptions:
@@ -26,6 +28,10 @@ class ServerOptions:
     """Claims of remote workers that may wait for tasks at the same time, for each key."""
     max_tenants: int = 1024
     """Tenants that are kept ready at the same time."""
+    max_connections: int = 5000
+    """Open at the same time: requests, sockets, and those that say nothing."""
+    max_connections_per_address: int = 1000
+    """Of one address. All that come through a proxy have its address."""
     shutdown_seconds: int = 10
     """How long requests may go on after the server was told to stop."""
 
@@ -40,3 +46,6 @@ class ServerOptions:
         ):
             if getattr(self, field) <= 0:
                 raise errors.InvalidInput(f"{field} must be more than 0", field=field)
+        for field in ("max_connections", "max_connections_per_address"):
+            if getattr(self, field) < FEWEST_CONNECTIONS:
+                raise errors.InvalidInput(f"{field} must be {FEWEST_CONNECTIONS} or more", field=field)

@@ -33,6 +33,12 @@ async def server(
     waiting_claims: Annotated[
         int, typer.Option("--waiting-claims", help="Remote workers that wait at the same time, for each key.", min=1)
     ] = 200,
+    max_connections: Annotated[
+        int, typer.Option("--max-connections", help="Connections that are open at the same time.", min=10)
+    ] = 5000,
+    max_connections_per_address: Annotated[
+        int, typer.Option("--max-connections-per-address", help="Of one address, which may be a proxy's.", min=10)
+    ] = 1000,
     webhooks: Webhooks = False,
     webhook_network: Networks = None,
     log_format: LogFormat = None,
@@ -57,6 +63,8 @@ async def server(
         max_body_bytes=max_body_bytes,
         requests_per_second=requests_per_second,
         max_waiting_claims=waiting_claims,
+        max_connections=max_connections,
+        max_connections_per_address=max_connections_per_address,
     )
     home = app_.Ostinato(settings.url, options=options_.EngineOptions(work=False))
     session.configure(home, settings, **changes(webhooks, webhook_network))

@@ -11,7 +11,7 @@ import msgspec
 from starlette.requests import HTTPConnection
 
 from ostinato import errors
-from ostinato.api import access, calls, limits
+from ostinato.api import access, calls, connections, limits
 from ostinato.api.live import hub, messages
 from ostinato.core import codec
 
@@ -27,10 +27,12 @@ async def authenticate(connection: HTTPConnection, key: str | None) -> access.Pr
     client = None if connection.client is None else connection.client.host
     buckets: limits.Buckets = connection.app.state.buckets
     try:
-        return await calls.access_of(connection).authenticate(key, client)
+        principal = await calls.access_of(connection).authenticate(key, client)
     except errors.Unauthenticated:
         buckets.take(f"address:{client}")
         raise
+    connections.admit(connection.scope)
+    return principal
 
 
 async def valid(connection: HTTPConnection, principal: access.Principal) -> bool:

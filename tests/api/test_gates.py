@@ -497,3 +497,22 @@ async def test_what_gates_and_rules_do_is_counted(site: Site) -> None:
     assert number(found, "ostinato_gates_opened_total") == 3
     assert number(found, "ostinato_outside_events_total", outcome="recorded") == 1
     assert number(found, "ostinato_outside_events_total", outcome="duplicate") == 1
+
+
+async def test_e13_a_gate_that_could_not_put_its_reports_together_says_why(site: Site) -> None:
+    """E13: over HTTP and GraphQL, with the job to resume."""
+    client = await defined(site, members=["a"], aggregate={"n": {"how": "jsonata", "expression": "$error('no luck')"}})
+    job_id = (await arrive(client, "a"))["jobId"]
+
+    async def failed() -> dict[str, Any] | None:
+        found = (await client.get(DAY)).json()
+        return found if found["status"] == "failed" else None
+
+    found = await until(failed, "the gate has failed")
+    assert (found["jobId"], found["error"]["type"]) == (job_id, "ExpressionFailed")
+    assert "no luck" in found["error"]["message"]
+    query = '{ gateStatus(gate: "phase", key: "2025-11-29") { status jobId error sentence } }'
+    answer = (await ask(client, query))["gateStatus"]
+    assert answer == {name: found[name] for name in ("status", "jobId", "error", "sentence")}
+    [key] = (await client.get("/v1/gates/phase/keys")).json()["keys"]
+    assert key["status"] == "failed"

@@ -229,6 +229,17 @@ def test_a_gate_leads_to_what_it_has_triggered(site: Site, page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("day-end")
 
 
+def test_e13_a_gate_shows_why_its_reports_could_not_be_put_together(site: Site, page: Page) -> None:
+    """E13: the error is on the page of the gate."""
+    broken = {"x": {"how": "jsonata", "expression": "$error('no luck')"}}
+    site.run(site.app.gates.define({"name": "day", "members": ["north"], "aggregate": broken}))
+    site.run(site.app.gate("day").arrive("friday", "north"))
+    page.goto(f"{site.address}/ui/gates/day?key=friday")
+    status = page.get_by_label("Key friday")
+    expect(status.get_by_role("alert")).to_contain_text("no luck")
+    expect(status.get_by_text("failed", exact=True)).to_be_visible()
+
+
 def test_a_rule_is_turned_off(site: Site, page: Page) -> None:
     rule = {"name": "sold", "pattern": {"source": ["shop"]}, "targets": [{"signal": {"jobId": "j", "name": "go"}}]}
     site.run(site.app.rules.define(rule))

@@ -45,6 +45,7 @@ def show_status(found: status.Status, now: datetime.datetime) -> None:
         [
             ("gate", found.gate),
             ("key", found.key),
+            ("job", found.job_id),
             ("status", _mark(found.status)),
             ("arrived", f"{found.completed_count:,} of {found.expected_count:,}"),
             ("since", _when(found.since, now)),
@@ -52,6 +53,7 @@ def show_status(found: status.Status, now: datetime.datetime) -> None:
             ("opened by", found.opened_by),
             ("ended", _when(found.ended_at, now)),
             ("reason", found.reason),
+            ("error", None if found.error is None else f"{found.error['type']}: {found.error['message']}"),
             ("correlation", ", ".join(found.correlation_ids)),
             *[("triggered", _triggered(item)) for item in found.triggered if found.opened_at is not None],
         ]
@@ -79,6 +81,8 @@ def _line(one: status.Arrival, mark: str, now: datetime.datetime) -> list[Any]:
 def _triggered(item: dict[str, Any]) -> str:
     if item["state"] in ("blocked", "pending"):
         return "not yet: a worker or a server does it"
+    if item["error"] is not None:
+        return f"{item['state']}: {item['error']['type']}: {item['error']['message']}"
     result: Any = item.get("result")
     if isinstance(result, dict) and "jobId" in result:
         return f"job {cast('dict[str, Any]', result)['jobId']}"

@@ -22,6 +22,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     state: State
+    job_id: str = ""
     records: Mapping[str, Record] = {}
     """The last arrival of each member; later ones than the opening are in `late`."""
     late: Sequence[Record] = ()
@@ -34,6 +35,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was opened by hand or reset, or why it failed."""
     ended_at: datetime.datetime | None = None
     """When it failed, expired or was reset."""
+    error: Mapping[str, Any] | None = None
+    """Why what was reported could not be put together: a type and a message."""
     triggered: Sequence[Any] = ()
 
 
@@ -54,6 +57,8 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
 
     gate: str
     key: str
+    job_id: str
+    """The job in which the members report."""
     status: State
     completed_count: int
     expected_count: int
@@ -66,6 +71,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     opened_by: str | None
     reason: str | None
     ended_at: datetime.datetime | None
+    error: Mapping[str, Any] | None
     triggered: list[Any]
     correlation_ids: list[str]
     sentence: str
@@ -81,6 +87,7 @@ def view(gate: definition.Gate, instance: Instance) -> Status:
     return Status(
         gate=gate.name,
         key=instance.key,
+        job_id=instance.job_id,
         status=instance.state,
         completed_count=len(counted),
         expected_count=len(gate.expected),
@@ -93,6 +100,7 @@ def view(gate: definition.Gate, instance: Instance) -> Status:
         opened_by=instance.opened_by,
         reason=instance.reason,
         ended_at=instance.ended_at,
+        error=instance.error,
         triggered=list(instance.triggered),
         correlation_ids=records.correlation_ids([*reported, *instance.late]),
         sentence=_sentence(len(counted), len(gate.expected), missing, failed, instance),
@@ -120,6 +128,8 @@ def _sentence(
     parts = [f"Completed: {completed:,}/{expected:,}"]
     if instance.state != "waiting":
         parts.append(_outcome(instance))
+    if instance.error is not None:
+        parts.append(_trouble(instance.error, instance))
     if missing:
         since = _at("since", instance.since) if instance.state == "waiting" else ""
         parts.append(f"missing: {documents.listed(missing)}{since}")
@@ -136,6 +146,13 @@ def _outcome(instance: Instance) -> str:
         by = f" by {instance.opened_by}" if instance.opened_by else ""
         return f"opened{_at('at', instance.opened_at)}{by}{reason}"
     return f"{instance.state}{_at('at', instance.ended_at)}{reason}"
+
+
+def _trouble(error: Mapping[str, Any], instance: Instance) -> str:
+    what = f"what was reported could not be put together ({error['type']}: {error['message']})"
+    if instance.state != "failed":
+        return f"{what}, and is tried again"
+    return f"{what}: correct the definition and resume job {instance.job_id}"
 
 
 def _at(word: str, moment: datetime.datetime | None) -> str:

@@ -25,6 +25,10 @@ HOPELESS = (errors.JobNotFound, errors.JobEnded, errors.GateClosed, errors.Idemp
 """What will be no different however often it is tried."""
 
 
+_AGAIN = "redriven"
+"""What a gate has come to says so if it was put together again: then its targets are those of now, too."""
+
+
 class About(msgspec.Struct):
     """On whose behalf a target is fired."""
 
@@ -49,6 +53,8 @@ class OwnFunctions:
         """What all the members have reported comes to. It is what the targets of the gate are given."""
         said = msgspec.convert(opening, instance.Opening)
         gate = (await self._gates.shelf.get(said.gate, said.version)).value
+        if ctx.redriven:
+            gate = await self._corrected_gate(gate)
         if said.members is not None:
             gate = definition.freeze(gate, said.members)
         elif said.late is not None and gate.members == definition.DYNAMIC:
@@ -74,7 +80,14 @@ class OwnFunctions:
             "correlationIds": ids,
             "openedAt": None if opened_at is None else moments.text(opened_at),
             "openedBy": mark.get("by"),
-        }
+        } | ({_AGAIN: True} if ctx.redriven else {})
+
+    async def _corrected_gate(self, gate: definition.Gate) -> definition.Gate:
+        """Who runs it again has corrected how reports are put together, perhaps. Who is expected stays as it was."""
+        with contextlib.suppress(errors.DefinitionNotFound):
+            now = (await self._gates.shelf.get(gate.name)).value
+            return msgspec.structs.replace(gate, aggregate=now.aggregate)
+        return gate
 
     async def deadline(self, ctx: Context, gate: str, key: str, then: str) -> bool:
         """The time for reporting is over: open the gate with what there is, or close it."""
@@ -98,7 +111,7 @@ class OwnFunctions:
                 f"{DEEPEST} rules and gates have led to this one: they seem to follow each other in a circle"
             )
         about_it: dict[str, Any] = (await ctx.dependency_outputs.load())[gating.OPEN] if data is None else data
-        if ctx.redriven:
+        if ctx.redriven or about_it.get(_AGAIN):
             target = await self._corrected(ctx, whose, target)
         [(kind, template)] = target.items()
         now = self.engine.db.now() / 1e6

@@ -166,18 +166,24 @@ class Gate:
         mark: dict[str, Any] = {} if opened is None else codec.decode(opened)
         told = await self._told(job.job_id, (events.GATE_OPENED, events.GATE_RESET))
         last: dict[str, Any] = codec.decode(told[-1].data) if told else {}
+        opening = tasks[gating.OPEN]
+        broken = opening.state == states.FAILED
         return status.Instance(
             key=key,
-            state=_state(job.state) if opened is None else "open",
+            job_id=job.job_id,
+            state=_state(job.state) if opened is None or broken else "open",
             records=reported,
             late=late,
             since=moments.moment(job.created_at),
             opened_at=moments.moment(mark["at"]) if mark else None,
             opened_by=mark.get("by"),
             reason=last.get("reason"),
-            ended_at=None if opened is not None or job.finished_at is None else moments.moment(job.finished_at),
+            ended_at=None
+            if job.finished_at is None or (opened is not None and not broken)
+            else moments.moment(job.finished_at),
+            error=_error(opening),
             triggered=[
-                {"target": task.task_id, "state": task.state, "result": await self._output(task)}
+                {"target": task.task_id, "state": task.state, "result": await self._output(task), "error": _error(task)}
                 for task in tasks.values()
                 if task.task_id.startswith(instance.TRIGGER)
             ],
@@ -240,6 +246,14 @@ def _new_id() -> str:
 def state_of(found: gate_keys.GateKey) -> status.State:
     """How a gate stands for a key that was listed."""
     return "open" if found.opened else _state(found.state)
+
+
+def _error(task: rows.Task) -> dict[str, Any] | None:
+    """Why a task failed, or is to be tried again."""
+    if task.error is None or task.state == states.COMPLETED:
+        return None
+    error: dict[str, Any] = codec.decode(task.error)
+    return {name: error.get(name) for name in ("type", "message")}
 
 
 def _state(job_state: str) -> status.State:

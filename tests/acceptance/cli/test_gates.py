@@ -74,6 +74,26 @@ def triggered(shell: Shell, gate: str, key: str) -> str:
         stop(worker)
 
 
+def test_e13_a_gate_that_failed_says_why(shell: Shell, names: tuple[str, str]) -> None:
+    """E13: `gates show` has the error, and the job to resume."""
+    gate = names[0]
+    define(shell, gate, "a", aggregate={"x": {"how": "jsonata", "expression": "$error('no luck')"}})
+    shell.run("gates", "arrive", gate, "d1", "a")
+    worker = shell.work()
+    try:
+        for _ in range(100):
+            shown = shell.run("gates", "show", gate, "d1")
+            if re.search(r"^status +failed$", shown, re.M):
+                break
+            time.sleep(0.1)
+    finally:
+        stop(worker)
+    assert re.search(r"^error +ExpressionFailed: .*no luck", shown, re.M)
+    job_id = shell.json("gates", "show", gate, "d1")["jobId"]
+    assert re.search(rf"^job +{job_id}$", shown, re.M)
+    assert f"{job_id} " in shell.run("dead-letters", "ls")
+
+
 def test_a_gate_opened_and_reset_by_hand(shell: Shell, names: tuple[str, str]) -> None:
     gate = names[0]
     define(shell, gate, trigger=[])

@@ -1,4 +1,16 @@
-import { Button, Grid, Group, Paper, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import {
+  Alert,
+  Button,
+  Grid,
+  Group,
+  Paper,
+  Select,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState, type CSSProperties } from 'react';
 import { useAsk, useTick } from '../api/live';
@@ -8,7 +20,7 @@ import { Elapsed, Moment, Page, Progress, State } from '../components/bits';
 import { DefinitionCard } from '../components/DefinitionCard';
 import { useViewer } from '../components/Doorway';
 import { GateBar } from '../components/GateBar';
-import { PlayIcon, RetryIcon } from '../components/icons';
+import { AlarmIcon, PlayIcon, RetryIcon } from '../components/icons';
 import { command } from '../model/commands';
 import { brief } from '../model/payload';
 import {
@@ -154,6 +166,7 @@ function Status({
                 )}
               </Group>
               <Sentence status={gateStatus} />
+              <Trouble of={gateStatus.error} />
               <Progress
                 counts={{
                   completed: gateStatus.completedCount,
@@ -205,10 +218,27 @@ function Sentence({ status }: { status: GateStatus }) {
   );
 }
 
+/** Why a gate that has its reports could not go on, and what to do about it. */
+function Trouble({ of: error }: { of: unknown }) {
+  if (error === null || error === undefined) return null;
+  const { type, message } = error as { type: string; message: string };
+  return (
+    <Alert
+      color="red"
+      variant="outline"
+      icon={<AlarmIcon />}
+      title="What was reported could not be put together"
+    >
+      {type}: {message}. Correct the definition, then resume its job.
+    </Alert>
+  );
+}
+
 interface Triggered {
   readonly target: string;
   readonly state: string;
   readonly result: unknown;
+  readonly error: { readonly type: string; readonly message: string } | null;
 }
 
 function Triggers({
@@ -228,7 +258,7 @@ function Triggers({
       </Text>
       <Sheet>
         <Table.Tbody>
-          {found.map(({ target, state, result }) => (
+          {found.map(({ target, state, result, error }) => (
             <Table.Tr key={target}>
               <Table.Td>
                 {jobId === undefined ? (
@@ -243,7 +273,7 @@ function Triggers({
                 <State state={state} />
               </Table.Td>
               <Table.Td className="clip" maw={360}>
-                <Outcome of={result} />
+                {error === null ? <Outcome of={result} /> : `${error.type}: ${error.message}`}
               </Table.Td>
             </Table.Tr>
           ))}

@@ -46,6 +46,7 @@ export const GATE_STATUS = graphql(`
       openedBy
       reason
       endedAt
+      error
       triggered
       sentence
       correlationIds

@@ -6,7 +6,8 @@ SELECT job_id FROM gate_key WHERE tenant = :tenant AND gate = :gate AND key = :k
 
 -- name: list_gate_keys
 -- The keys of a gate in descending order, from a place on, with how their jobs stand. The own tasks of a gate begin with
--- a dollar, which no member does; there are few of them, however many members there are.
+-- a dollar, which no member does; there are few of them, however many members there are. One whose reports could not be
+-- put together is not open, but as its job is.
 SELECT g.key, g.job_id, j.state, j.created_at, j.finished_at, j.total, j.completed,
     j.total - (
         SELECT count(*) FROM task t
@@ -18,6 +19,9 @@ SELECT g.key, g.job_id, j.state, j.created_at, j.finished_at, j.total, j.complet
     EXISTS (
         SELECT 1 FROM step s
         WHERE s.tenant = g.tenant AND s.job_id = g.job_id AND s.task_id = '$open' AND s.key = 'opened')
+    AND NOT EXISTS (
+        SELECT 1 FROM task t
+        WHERE t.tenant = g.tenant AND t.job_id = g.job_id AND t.task_id = '$open' AND t.state = 'failed')
 FROM gate_key g JOIN job j ON j.tenant = g.tenant AND j.job_id = g.job_id
 WHERE g.tenant = :tenant AND g.gate = :gate AND g.key < :before
 ORDER BY g.key DESC LIMIT :most;

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from ostinato import errors
 from ostinato.api import access, routing, server
 from ostinato.core import scopes
-from tests.api import support
+from tests.api import support, test_server
 from tests.api.support import Site, problem
 from tests.engine.support import job, task
 
@@ -129,13 +129,23 @@ async def test_without_keys_nobody_else_gets_in(site: Site) -> None:
         problem(await site.client(address=address).get("/v1/jobs"), 401, "unauthenticated")
 
 
-@pytest.mark.usefixtures("forgetful")
-async def test_the_first_key_closes_the_open_door_for_good(site: Site) -> None:
-    assert (await site.client().get("/v1/jobs")).status_code == 200
-    key = await site.key()
-    problem(await site.client().get("/v1/jobs"), 401, "unauthenticated")
+async def test_the_first_key_closes_the_open_door_for_good_and_at_once(site: Site) -> None:
+    """Not even for the seconds for which keys are remembered."""
+    client = site.client()
+    assert (await client.get("/v1/jobs")).status_code == 200
+    made = await client.post(
+        "/graphql", json={"query": 'mutation { createKey(name: "k", scopes: ["admin"]) { text } }'}
+    )
+    key = made.json()["data"]["createKey"]["text"]
+    problem(await client.put("/v1/agents/evil", json=AGENT), 401, "unauthenticated")
     assert (await site.client(key).get("/v1/jobs")).status_code == 200
     await site.home.engine.store.revoke_key("default", key.split("_")[1])
+    problem(await client.get("/v1/jobs"), 401, "unauthenticated")
+
+
+async def test_the_first_key_of_another_process_closes_the_open_door_at_once(site: Site, url: str) -> None:
+    assert (await site.client().get("/v1/jobs")).status_code == 200
+    await asyncio.to_thread(test_server.run, url, "keys", "create", "--scopes", "jobs:read")
     problem(await site.client().get("/v1/jobs"), 401, "unauthenticated")
 
 

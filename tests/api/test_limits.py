@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from ostinato import errors
-from ostinato.api import limits
+from ostinato.api import access, limits
 from tests.api import support
 from tests.api.support import Site, problem
 
@@ -107,11 +107,44 @@ async def test_each_key_has_its_own_rate(url: str) -> None:
 
 async def test_guessing_keys_is_slowed_down(url: str) -> None:
     async with support.opened(url, requests_per_second=3) as site:
-        key = await site.key()
+        known = site.client(await site.key())
+        assert (await known.get("/v1/jobs")).status_code == 200
         codes = [(await site.client("ost_a_b").get("/v1/jobs")).status_code for _ in range(8)]
         assert codes[0] == 401
         assert codes[-1] == 429
-        assert (await site.client(key).get("/v1/jobs")).status_code == 200
+        assert (await known.get("/v1/jobs")).status_code == 200
+
+
+async def test_an_address_over_its_limit_costs_the_database_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S-9: keys that were made up are not even looked up then, and a key that was seen before works as before."""
+    monkeypatch.setattr(access, "REMEMBERED_SECONDS", 0.0)
+    async with support.opened(url, requests_per_second=3) as site:
+        known = site.client(await site.key())
+        assert (await known.get("/v1/jobs")).status_code == 200
+        read: list[str] = []
+        find = site.home.engine.store.find_key
+
+        async def counted(key_id: str) -> object:
+            read.append(key_id)
+            return await find(key_id)
+
+        monkeypatch.setattr(site.home.engine.store, "find_key", counted)
+        for n in range(30):
+            await site.client(f"ost_{n:016x}_{'0' * 64}").get("/v1/jobs")
+        assert len(read) < 6
+        assert (await known.get("/v1/jobs")).status_code == 200
+
+
+async def test_made_up_keys_do_not_push_out_real_ones(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S-9"""
+    monkeypatch.setattr(access, "MOST_REMEMBERED", 5)
+    async with support.opened(url) as site:
+        key = await site.key()
+        await site.client(key).get("/v1/jobs")
+        for n in range(20):
+            await site.client(f"ost_{n:016x}_{'0' * 64}").get("/v1/jobs")
+        assert site.server.access.knows(key)
+        assert len(site.server.access._made_up) == 5  # pyright: ignore[reportPrivateUsage]
 
 
 # --- host and origin ------------------------------------------------------------------------------------------------

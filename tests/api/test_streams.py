@@ -371,6 +371,18 @@ async def test_what_subscriptions_refuse(live: Live, monkeypatch: pytest.MonkeyP
         assert told["payload"][0]["extensions"]["code"] == "too_many_requests"
 
 
+async def test_a_socket_without_a_key_asks_nothing_more_after_the_first_key(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "CHECK_SECONDS", 60.0)
+    made = await live.home.submit(ONE)
+    async with live.graphql(None) as opened:
+        await live.site.key()
+        await subscribe(opened, STATUS, id=made.job_id)
+        told = await receive(opened)
+        assert (told["type"], told["payload"][0]["extensions"]["code"]) == ("error", "unauthenticated")
+
+
 async def test_only_the_new_protocol_and_nothing_before_the_key(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live.site.server.access, "_open_as", None)
     for offered in (["graphql-ws"], []):

@@ -7,6 +7,7 @@ import collections
 import ipaddress
 import logging
 import time
+from typing import TypeVar
 
 import msgspec
 
@@ -14,9 +15,11 @@ from ostinato import errors
 from ostinato.core import scopes
 from ostinato.store import keys, store
 
+T = TypeVar("T")
 REMEMBERED_SECONDS = 2.0
 """How long a looked-up key is believed, and so the longest that a revoked one goes on working."""
 MOST_REMEMBERED = 10_000
+"""Keys that exist, and as many made-up ones: these do not push out those."""
 
 log = logging.getLogger("ostinato")
 
@@ -49,10 +52,17 @@ class Access:
     def __init__(self, target: store.Store, *, open_as: str | None = None) -> None:
         self._store = target
         self._open_as = open_as
-        self._known: collections.OrderedDict[str, tuple[float, keys.Key | None]] = collections.OrderedDict()
-        self._no_key_until = 0.0
+        self._real: collections.OrderedDict[str, tuple[float, keys.Key]] = collections.OrderedDict()
+        self._made_up: collections.OrderedDict[str, float] = collections.OrderedDict()
         self._use_noted: dict[str, float] = {}
         self._noting: set[asyncio.Task[None]] = set()
+
+    def knows(self, text: str | None) -> bool:
+        """Whether nothing need be read to refuse this, or it is a key that has been seen here."""
+        if text is None:
+            return self._open_as is None
+        parts = keys.split(text)
+        return parts is None or parts[0] in self._real
 
     async def authenticate(self, text: str | None, client: str | None) -> Principal:
         """Whose key this is. Without a key: whoever is at this machine, if there are no keys; else Unauthenticated."""
@@ -75,29 +85,25 @@ class Access:
         return key is not None and key.works(self._store.db.now()) and key.scopes == principal.scopes
 
     async def _find(self, key_id: str) -> keys.Key | None:
-        """Keys that do not exist are remembered too: guessing costs the database nothing."""
+        """Keys that do not exist are remembered too: guessing the same again costs the database nothing."""
         now = time.monotonic()
-        known = self._known.get(key_id)
+        known = self._real.get(key_id)
         if known is not None and now - known[0] < REMEMBERED_SECONDS:
             return known[1]
-        found = await self._store.find_key(key_id) if key_id.isalnum() and key_id.isascii() else None
-        self._known[key_id] = (now, found)
-        self._known.move_to_end(key_id)
-        if len(self._known) > MOST_REMEMBERED:
-            self._known.popitem(last=False)
+        if not key_id or now - self._made_up.get(key_id, -1e9) < REMEMBERED_SECONDS:
+            return None
+        found = await self._store.find_key(key_id)
+        if found is None:
+            _remember(self._made_up, key_id, now)
+        else:
+            _remember(self._real, key_id, (now, found))
         return found
 
     async def _has_no_keys(self) -> bool:
-        """Once there was a key this stays False: keys are revoked, never removed."""
-        if self._open_as is None:
-            return False
-        now = time.monotonic()
-        if now >= self._no_key_until:
-            if await self._store.any_key():
-                self._open_as = None
-                return False
-            self._no_key_until = now + REMEMBERED_SECONDS
-        return True
+        """Read each time, so that the first key counts at once, whoever made it. From then on nothing is read."""
+        if self._open_as is not None and await self._store.any_key():
+            self._open_as = None
+        return self._open_as is not None
 
     def _note_use(self, key: keys.Key) -> None:
         """Beside the request: whether this can be written now is of no concern to whoever asks."""
@@ -120,6 +126,13 @@ class Access:
     async def close(self) -> None:
         """Finish what is being written."""
         await asyncio.gather(*self._noting)
+
+
+def _remember(memory: collections.OrderedDict[str, T], key_id: str, what: T) -> None:
+    memory[key_id] = what
+    memory.move_to_end(key_id)
+    if len(memory) > MOST_REMEMBERED:
+        memory.popitem(last=False)
 
 
 def is_loopback(address: str | None) -> bool:

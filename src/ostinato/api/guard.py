@@ -38,16 +38,26 @@ class Guard:
         if route is not None and (route.scope == routing.PUBLIC or (route.late and text is None)):
             self._buckets.take(f"nobody:{route.path}:{client}")  # probes are not held up by others
             return None
-        try:
-            principal = await self._access.authenticate(text, client)
-        except errors.Unauthenticated:
-            self._buckets.take(f"address:{client}")
-            raise
+        principal = await authenticate(self._access, self._buckets, text, client)
         self._buckets.take(f"key:{principal.key_id}")
         if route is not None and route.scope != routing.ANY:
             principal.require(route.scope)
         connections.admit(scope)
         return principal
+
+
+async def authenticate(
+    gate: access.Access, buckets: limits.Buckets, text: str | None, client: str | None
+) -> access.Principal:
+    """Who this is. Failures count for their address: one with too many is refused before a key of its is looked up."""
+    address = f"address:{client}"
+    if not gate.knows(text):
+        buckets.check(address)
+    try:
+        return await gate.authenticate(text, client)
+    except errors.Unauthenticated:
+        buckets.take(address)
+        raise
 
 
 def bearer(headers: Headers) -> str | None:

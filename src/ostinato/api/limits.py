@@ -102,16 +102,26 @@ class Buckets:
         self._most = most_names
         self._buckets: collections.OrderedDict[str, tuple[float, float]] = collections.OrderedDict()
 
+    def check(self, name: str, now: float | None = None) -> None:
+        """TooManyRequests if a request would not be welcome. It does not count as one."""
+        left = self._left(name, time.monotonic() if now is None else now)
+        if left < 1:
+            raise errors.TooManyRequests((1 - left) / self._rate)
+
     def take(self, name: str, now: float | None = None) -> None:
         """One request; TooManyRequests says when the next one is welcome."""
         now = time.monotonic() if now is None else now
-        left, at = self._buckets.pop(name, (self._burst, now))
-        left = min(self._burst, left + (now - at) * self._rate)
+        left = self._left(name, now)
+        self._buckets.pop(name, None)
         self._buckets[name] = (left - 1 if left >= 1 else left, now)
         if len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
         if left < 1:
             raise errors.TooManyRequests((1 - left) / self._rate)
+
+    def _left(self, name: str, now: float) -> float:
+        left, at = self._buckets.get(name, (self._burst, now))
+        return min(self._burst, left + (now - at) * self._rate)
 
 
 def _too_large(limit: int) -> errors.BodyTooLarge:

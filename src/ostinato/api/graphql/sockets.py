@@ -110,7 +110,10 @@ class Sockets(GraphQLTransportWSHandler):
             return
         try:
             buckets: limits.Buckets = websocket.app.state.buckets
-            buckets.take(f"key:{calls.principal_of(websocket).key_id}")
+            principal = calls.principal_of(websocket)
+            buckets.take(f"key:{principal.key_id}")
+            if not await streams.valid(websocket, principal):
+                raise errors.Unauthenticated("the key no longer works")
             if len(client_context.operations) >= MOST_OPERATIONS:
                 raise errors.TooManyRequests(1.0, f"there are already {MOST_OPERATIONS} subscriptions on this socket")
             await super().handle_websocket_subscribe(websocket, data, operation_id, client_context)

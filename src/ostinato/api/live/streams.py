@@ -11,7 +11,7 @@ import msgspec
 from starlette.requests import HTTPConnection
 
 from ostinato import errors
-from ostinato.api import access, calls, connections, limits
+from ostinato.api import access, calls, connections, guard, limits
 from ostinato.api.live import hub, messages
 from ostinato.core import codec
 
@@ -26,11 +26,7 @@ async def authenticate(connection: HTTPConnection, key: str | None) -> access.Pr
     """Who brought this key in a message, instead of a header."""
     client = None if connection.client is None else connection.client.host
     buckets: limits.Buckets = connection.app.state.buckets
-    try:
-        principal = await calls.access_of(connection).authenticate(key, client)
-    except errors.Unauthenticated:
-        buckets.take(f"address:{client}")
-        raise
+    principal = await guard.authenticate(calls.access_of(connection), buckets, key, client)
     connections.admit(connection.scope)
     return principal
 

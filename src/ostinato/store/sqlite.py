@@ -15,7 +15,7 @@ import apsw
 
 from ostinato import errors, threads
 from ostinato.core import codec
-from ostinato.store import chunks, database, migrate, queries, vectors
+from ostinato.store import chunks, database, guards, migrate, queries, vectors
 
 T = TypeVar("T")
 Connection = Cursor = Any
@@ -31,6 +31,10 @@ QUICK_COMMIT = 0.001
 """If commits take less, a brief transaction is done where it is asked for: two thread hops would take as long."""
 CHECKPOINT_PAGES = 1000
 """How long the log may grow before it is copied into the file, after which it begins anew."""
+INTRUDED = (
+    "another copy of SQLite in this process, such as Python's sqlite3, opens {!r} too, and has dropped the lock of a "
+    "transaction: look into the file from another process"
+)
 OLDEST_SAFE_SQLITE = (3, 51, 3)
 """Before it, two processes that write and checkpoint at once can corrupt a WAL file."""
 
@@ -50,8 +54,9 @@ class SqliteDatabase:
         """Most of the log has been copied, or is being copied, since it grew too long."""
         self._on_the_spot: Connection = None
         self._seen_version = -1
-        self._file: tuple[int, int] | None = None
-        """Which file this is, whatever name it has by now."""
+        self._files: list[guards.Identity | None] = []
+        """Which file and log these are, whatever name they have by now."""
+        self._guard: guards.Guard | None = None
         self._commit_seconds: float | None = None
         """How long commits take lately, once one has been seen."""
         self.before_commit: Callable[[], None] | None = None
@@ -75,6 +80,9 @@ class SqliteDatabase:
             raise
 
     async def close(self) -> None:
+        if self._guard is not None:
+            guards.leave(self._guard)
+            self._guard = None
         if self._on_the_spot is not None:
             self._on_the_spot.close()
             self._on_the_spot = None
@@ -82,6 +90,7 @@ class SqliteDatabase:
         self._copier = self._reader = self._writer = None
         for thread in closing:
             await thread.close()
+        guards.close_unused()
 
     async def write(
         self,
@@ -98,6 +107,9 @@ class SqliteDatabase:
             try:
                 result = self._transact(thread.connection, script, begun=begun)
             except _Overtaken:  # the script relied on what is no longer so; what it reads now stays so until it ends
+                result = self._transact(thread.connection, script)
+            except _Intruded:
+                self._renew(thread)
                 result = self._transact(thread.connection, script)
             if committed is not None:
                 committed(result)
@@ -166,11 +178,7 @@ class SqliteDatabase:
             raise errors.SchemaMissing(f"there is no database {self.path!r}: check the URL, or run a worker first")
         with _typed_errors:
             new = not os.path.exists(self.path)
-            connection: Connection = apsw.Connection(self.path)
-            thread.connection = connection
-            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # keep plans, whatever the parameters are
-            connection.set_busy_timeout(BUSY_SECONDS * 1000)
-            vectors.equip(connection)
+            connection = thread.connection = _connect(self.path)
             if connection.readonly("main"):
                 raise errors.DatabaseReadOnly(
                     f"{self.path!r} is read-only: check the permissions of the file and its folder"
@@ -179,13 +187,26 @@ class SqliteDatabase:
             if new:
                 os.chmod(self.path, 0o600)
             _use_log(connection)
-            connection.execute("PRAGMA synchronous=FULL")
-            connection.execute("PRAGMA temp_store=MEMORY")
-            connection.execute("PRAGMA cache_size=-65536")
-            connection.set_wal_hook(self._note_log)
+            self._tune(connection)
+            connection.pragma("user_version")  # the log is there when something was read
+            self._guard = guards.hold(connection.filename)
+            self._files = _files(connection)
             if todo:
                 self._migrate(connection)
-            self._file = _identity(connection.filename)
+
+    def _tune(self, connection: Connection) -> None:
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA temp_store=MEMORY")
+        connection.execute("PRAGMA cache_size=-65536")
+        connection.set_wal_hook(self._note_log)
+
+    def _renew(self, thread: _Thread) -> None:
+        """A connection does not notice what others commit during its transaction: its pages are of before."""
+        with _typed_errors:
+            former = thread.connection
+            thread.connection = _connect(former.filename)
+            self._tune(thread.connection)
+            former.close()
 
     def _open_copier(self, thread: _Thread) -> None:
         with _typed_errors:
@@ -198,10 +219,7 @@ class SqliteDatabase:
 
     def _open_to_read(self) -> Connection:
         with _typed_errors:
-            connection: Connection = apsw.Connection(self.path)
-            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-            connection.set_busy_timeout(BUSY_SECONDS * 1000)
-            vectors.equip(connection)
+            connection = _connect(self.path)
             connection.execute("PRAGMA query_only=ON")
             return connection
 
@@ -236,11 +254,15 @@ class SqliteDatabase:
             if not begun:
                 connection.execute("BEGIN IMMEDIATE")
             before = connection.total_changes()
+            guard = self._guard
+            commits = guard.commits() if guard is not None else b""
             try:
                 result = self._drive(connection, script())
                 if self.before_commit is not None:
                     self.before_commit()
                 self._check_place(connection)
+                if guard is not None and not guard.writes_alone(commits):
+                    raise _Intruded(INTRUDED.format(self.path))
                 began = time.perf_counter()
                 connection.execute("COMMIT")
                 if connection.total_changes() != before:  # one that has nothing to sync says nothing of the disk
@@ -256,10 +278,16 @@ class SqliteDatabase:
 
     def _check_place(self, connection: Connection) -> None:
         """What is written into a file that was removed or replaced would be gone when it is closed."""
-        if _identity(connection.filename) != self._file:
+        file, log = _files(connection)
+        if file != self._files[0]:
             raise errors.DatabaseUnavailable(
                 f"the file {self.path!r} was removed or replaced while it was open, or cannot be reached any more: "
                 "put it back, or start again"
+            )
+        if log != self._files[1]:
+            raise errors.DatabaseUnavailable(
+                f"the log {self.path + '-wal'!r} was removed or replaced while it was open, so nothing more would be "
+                "kept: start again, and look into the file from another process only"
             )
 
     @property
@@ -364,6 +392,10 @@ class _Overtaken(Exception):
     """Somebody else has changed a job since the script came to know it."""
 
 
+class _Intruded(errors.DatabaseUnavailable):
+    """Another copy of SQLite in this process has dropped the lock of a transaction, or written beside it."""
+
+
 class _Thread:
     """A thread that owns one connection and runs functions on it, in order."""
 
@@ -416,6 +448,14 @@ class _Thread:
             self._done += 1
 
 
+def _connect(path: str) -> Connection:
+    connection: Connection = apsw.Connection(path)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # keep plans, whatever the parameters are
+    connection.set_busy_timeout(BUSY_SECONDS * 1000)
+    vectors.equip(connection)
+    return connection
+
+
 def _write(cursor: Cursor, sql: str, rows: list[tuple[Any, ...]]) -> int:
     """Run a write over rows; the answer is how many rows came back."""
     if len(rows) == 1:
@@ -443,12 +483,8 @@ def copy_log(connection: Connection) -> None:
         connection.wal_checkpoint()
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:  # it is not there any more, or nobody may look
-        return None
-    return found.st_dev, found.st_ino
+def _files(connection: Connection) -> list[guards.Identity | None]:
+    return [guards.identity(connection.filename), guards.identity(connection.filename_wal)]
 
 
 def _begin(connection: Connection) -> bool:

@@ -110,18 +110,40 @@ class Job:
         await self._app.note(actor, "jobs.setBudget", self.job_id, budget=budget)
         return views.job_view(await self._app.engine.execute(commands.SetBudget(self.job_id, amount, actor)))
 
-    async def cancel_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
+    async def cancel_task(
+        self,
+        task_id: str,
+        reason: str | None = None,
+        *,
+        actor: str | None = None,
+        called: str | None = None,
+        scopes: frozenset[str] | None = None,
+    ) -> str:
+        """Stop a task. To end what people are asked takes somebody who may decide it: see `skip_task`."""
         arguments.text(task_id, "task_id")
         arguments.text_or_none(reason, "reason")
         await self._app.note(actor, "tasks.cancel", f"{self.job_id}/{task_id}", reason=reason)
-        return await self._app.engine.execute(commands.CancelTask(self.job_id, task_id, reason, actor))
+        return await self._app.engine.execute(
+            commands.CancelTask(self.job_id, task_id, reason, _person(actor, called, scopes))
+        )
 
-    async def skip_task(self, task_id: str, reason: str | None = None, *, actor: str | None = None) -> str:
-        """Go on without this task."""
+    async def skip_task(
+        self,
+        task_id: str,
+        reason: str | None = None,
+        *,
+        actor: str | None = None,
+        called: str | None = None,
+        scopes: frozenset[str] | None = None,
+    ) -> str:
+        """Go on without this task. If people have to decide about it, or before it, `actor` must be one who may;
+        `called` is another name of theirs, and `scopes` what their key may do."""
         arguments.text(task_id, "task_id")
         arguments.text_or_none(reason, "reason")
         await self._app.note(actor, "tasks.skip", f"{self.job_id}/{task_id}", reason=reason)
-        return await self._app.engine.execute(commands.SkipTask(self.job_id, task_id, reason, actor))
+        return await self._app.engine.execute(
+            commands.SkipTask(self.job_id, task_id, reason, _person(actor, called, scopes))
+        )
 
     async def complete_task(self, task_id: str, output: Any = None, *, actor: str | None = None) -> str:
         """Give an external task its result. The answer is its state; a second time changes nothing."""
@@ -179,3 +201,7 @@ class Job:
             if not data.startswith(b"{"):
                 raise errors.InvalidInput(f"the input of task {task_id!r} must be an object", field="inputs")
         return encoded
+
+
+def _person(actor: str | None, called: str | None, scopes: frozenset[str] | None) -> commands.Person:
+    return commands.Person(arguments.text_or_none(actor, "actor"), arguments.text_or_none(called, "called"), scopes)

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from tests.api.support import Site, problem, submitted
+from tests.api.support import Site, ended, problem, submitted
 from tests.api.test_graphql import ask, refused
 from tests.engine.support import job, task, until
 
@@ -137,3 +137,28 @@ async def test_over_graphql(site: Site) -> None:
         "state": "again",
         "made": [{"by": ann_id, "decision": "again", "notes": "thin", "edited": False}],
     }
+
+
+async def test_to_go_around_an_approval_takes_the_scope_to_decide(site: Site) -> None:
+    """S-1: by HTTP and GraphQL, to skip and to cancel, also of the question whether the tenant may spend more."""
+    admin = await site.admin()
+    worker = site.client(await site.key("jobs:read", "jobs:write"))
+    both, both_id = await reviewer(site, "both", "jobs:read", "jobs:write", DECIDE)
+    job_id = await submitted(admin, job(asking(), asking("other", approvers=["both"]), task("b", "join", "ok other")))
+    await waits(admin, job_id)
+    path = f"/v1/jobs/{job_id}/tasks/ok/skip"
+    found = problem(await worker.post(path, json={}), 403, "forbidden")
+    assert found["scope"] == DECIDE
+    for field in ("skip", "cancelTask"):
+        mutation = f'mutation {{ {field}(jobId: "{job_id}", taskId: "ok") }}'
+        assert (await refused(worker, mutation))["extensions"]["code"] == "forbidden"
+    problem(await admin.post(f"/v1/jobs/{job_id}/tasks/other/skip", json={}), 403, "not_an_approver")
+    assert (await admin.get(f"/v1/jobs/{job_id}/tasks/b")).json()["task"]["state"] == "blocked"
+    assert (await both.post(path, json={"reason": "by phone"})).json() == {"state": "skipped"}
+    answer = await ask(both, f'mutation {{ skip(jobId: "{job_id}", taskId: "other") }}')
+    assert answer["skip"] == "skipped"
+    await ended(admin, job_id)
+    approvals = (await admin.get("/v1/approvals", params={"state": "any", "jobId": job_id})).json()["approvals"]
+    assert [[made["by"] for made in one["made"]] for one in approvals] == [[both_id], [both_id]]
+    entries = (await admin.get("/v1/audit-log", params={"action": "tasks.skip", "actor": both_id})).json()["entries"]
+    assert len(entries) == 2

@@ -260,14 +260,16 @@ async def test_it_leaves_the_inbox_with_its_task(url: str) -> None:
         timed = await app.submit(job(approval("timed"), deadline=10))
         await kit.run_until_idle()
         assert len(await app.approvals.list()) == 5
-        await made.skip_task("skip")
-        await made.cancel_task("cancel")
-        await made.cancel_task("inside")
+        await made.skip_task("skip", actor="ann")
+        await made.cancel_task("cancel", actor="ann")
+        await made.cancel_task("inside", actor="ann")
         await kit.advance(11)
         assert (await timed.info()).state == "timed_out"
         assert await inbox(app) == [("ok", "waiting")]
         await made.cancel()
-        withdrawn = {"ok", "skip", "cancel", "inside", "timed"}
+        withdrawn = {"ok", "timed"}
+        assert sorted(await inbox(app, state="cancelled")) == [("cancel", "cancelled"), ("inside", "cancelled")]
+        assert await inbox(app, state="skipped") == [("skip", "skipped")]
         assert {one.task_id for one in await app.approvals.list(state="withdrawn")} == withdrawn
         with pytest.raises(errors.ApprovalDecided, match="withdrawn"):
             await decide(made)

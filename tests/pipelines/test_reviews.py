@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ostinato import errors, testing
+from ostinato.reactions import bulk, item_views
 from tests.pipelines.support import Newsroom, publishing
 from tests.pipelines.test_items import check, passed, status
 
@@ -227,4 +228,36 @@ async def test_what_is_no_object_is_seen_and_edited_as_it_is(url: str, door: str
         found = await kit.app.pipelines.detail("a1")
         assert (found.status, found.payload, seen) == ("tagged", ["edited"], [["edited"]])
         assert (await (await kit.app.job("a1:1")).task("review")).input == ["draft"]
+        await check(kit)
+
+
+async def test_no_way_around_a_review_without_the_right_to_decide(url: str) -> None:
+    """S-1: skip, cancel, a move by hand that the pipeline declares, a restart behind it, the step behind it."""
+    room = Newsroom(url)
+    moves = [{"from": "pending_review", "to": "published"}, {"from": "pending_review", "to": "duplicate"}]
+    writes, decides = frozenset({"jobs:write"}), frozenset({"jobs:write", "approvals:decide"})
+    async with testing.open(room.app) as kit:
+        await enter(kit, reviewed(approvers=["rita"], notSubmitter=True) | {"moves": moves})
+        pipelines, run = kit.app.pipelines, await kit.app.job("a1:1")
+        for to in ("published", "duplicate"):
+            with pytest.raises(errors.Forbidden, match="approvals:decide"):
+                await pipelines.move("a1", to, actor="rita", scopes=writes)
+            with pytest.raises(errors.NotAnApprover):
+                await pipelines.move("a1", to, actor="sam", scopes=decides)
+        what = bulk.Bulk(action="move", status="published")
+        done = await pipelines.bulk(
+            "publishing", item_views.Wanted(), what, dry_run=False, actor="rita", called=None, scopes=writes
+        )
+        assert [one.error_code for one in done.items] == ["forbidden"]
+        with pytest.raises(errors.NotPossible, match="decide on the item"):
+            await run.skip_task("review", actor="rita")
+        with pytest.raises(errors.Forbidden):
+            await run.cancel_task("review", actor="rita", scopes=writes)
+        with pytest.raises(errors.NotPossible):
+            await pipelines.restart("a1", "published", actor="rita")
+        assert await status(kit) == 300
+        await pipelines.move("a1", "in_review", actor="sam", scopes=writes)
+        await pipelines.move("a1", "pending_review", actor="sam", scopes=writes)
+        await pipelines.move("a1", "duplicate", actor="rita", scopes=decides)
+        assert await status(kit) == 520
         await check(kit)

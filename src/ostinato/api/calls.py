@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query
 from starlette.requests import HTTPConnection
@@ -49,6 +49,11 @@ TaskId = Annotated[str, Path(alias="taskId", pattern=models.TASK_ID_PATTERN, des
 async def job_of(client: Client, job_id: JobId) -> app.Job:
     """A handle on the job in the path. Nothing is read yet: what is done with it finds out whether it is there."""
     return app.Job(client, job_id)
+
+
+def person(who: access.Principal) -> dict[str, Any]:
+    """Who gives an order, where it depends on what they may do."""
+    return {"actor": who.actor, "called": who.name, "scopes": who.scopes}
 
 
 Job = Annotated[app.Job, Depends(job_of)]

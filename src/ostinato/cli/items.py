@@ -233,7 +233,8 @@ async def move(
     from ostinato.cli import session
 
     async with _opened(settings) as app:
-        await app.pipelines.move(item_id, status, payload=_given(payload), actor=session.actor(), reason=reason)
+        who = {"actor": session.actor(), "called": session.user()}
+        await app.pipelines.move(item_id, status, payload=_given(payload), reason=reason, **who)
         await _tell(settings, app, item_id)
 
 

@@ -137,7 +137,7 @@ async def skip(settings: Settings, job_id: JobId, task_id: TaskId, reason: Reaso
 
     async with session.opened(settings) as app:
         job = await app.job(job_id)
-        state = await job.skip_task(task_id, reason, actor=session.actor())
+        state = await job.skip_task(task_id, reason, actor=session.actor(), called=session.user())
     _answer(settings, job_id, task_id, state)
 
 
@@ -148,7 +148,7 @@ async def cancel(settings: Settings, job_id: JobId, task_id: TaskId, reason: Rea
 
     async with session.opened(settings) as app:
         job = await app.job(job_id)
-        state = await job.cancel_task(task_id, reason, actor=session.actor())
+        state = await job.cancel_task(task_id, reason, actor=session.actor(), called=session.user())
     _answer(settings, job_id, task_id, state)
 
 

@@ -65,6 +65,15 @@ def move(course: courses.Course, item: items.Item, status: str) -> int:
     return code
 
 
+def leaves_review(course: courses.Course, item: items.Item, code: int) -> str | None:
+    """The review that an item would be moved out of, other than to where it is rejected."""
+    for stop in course.stops:
+        seen = (*stop.codes, *stop.looking)
+        if stop.kind == "review" and item.status in seen and code not in (*seen, stop.reject):
+            return stop.name
+    return None
+
+
 def migrate(old: courses.Course, new: courses.Course, item: items.Item) -> None:
     """Refuse a version in which the item could not have the status that it has."""
     if new.names.get(item.status) != old.names[item.status]:

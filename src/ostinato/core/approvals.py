@@ -7,7 +7,7 @@ to a quorum of distinct people; every other decision counts at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -25,7 +25,10 @@ WITHDRAWN: Final = "withdrawn"
 """Its task was cancelled or skipped before enough people had decided."""
 EXPIRED: Final = "expired"
 """Its deadline came, and it says that its task fails then."""
-NO_DECISIONS: Final = (WAITING, WITHDRAWN, EXPIRED, "any")
+SKIPPED: Final = "skipped"
+CANCELLED: Final = "cancelled"
+"""Somebody who may decide has skipped or cancelled its task."""
+NO_DECISIONS: Final = (WAITING, WITHDRAWN, EXPIRED, SKIPPED, CANCELLED, "any")
 """Names that no decision may have: they are states, or stand for all of them."""
 
 LONGEST_TITLE: Final = 500
@@ -65,7 +68,7 @@ class Approval(_Said, frozen=True):
     approvers: Actors | None = None
     """Who may decide, by the name or the id of their key (`key:…`); without it, whoever has the scope."""
     not_submitter: bool = False
-    """Whoever submitted the job may not decide."""
+    """Whoever submitted the job, or added the approval or a task that it guards, may not decide."""
     allow_edit: bool = False
     """Whoever decides may change the payload."""
     escalate: Escalation | None = None
@@ -248,7 +251,13 @@ def _wrong_text(value: Any, longest: int, shortest: int = 0) -> str | None:
 
 
 def check_may_decide(
-    document: Document, *, escalated: bool, submitted_by: str | None, actor: str, called: str | None
+    document: Document,
+    *,
+    escalated: bool,
+    submitted_by: str | None,
+    actor: str,
+    called: str | None,
+    added_by: Collection[str] = (),
 ) -> None:
     """Raise unless this person is among those who are asked."""
     approval = document.approval
@@ -260,4 +269,10 @@ def check_may_decide(
     if approval.not_submitter and actor == submitted_by:
         raise errors.NotAnApprover(
             f"{actor!r} submitted the job: somebody else has to decide on {approval.title!r}", actor=actor
+        )
+    if approval.not_submitter and actor in added_by:
+        raise errors.NotAnApprover(
+            f"{actor!r} added the approval, or a task that it guards: somebody else has to decide on "
+            f"{approval.title!r}",
+            actor=actor,
         )

@@ -69,6 +69,7 @@ class _Options(msgspec.Struct, frozen=True):
     external: bool = False
     statuses: _Statuses | None = None
     approval: approvals.Approval | None = None
+    added_by: str | None = msgspec.field(default=None, name="addedBy")
 
 
 _options = msgspec.json.Decoder(_Options)
@@ -95,6 +96,16 @@ def is_run_by_nobody(task: rows.Task) -> bool:
         return False
     begins = _options.decode(task.options)
     return begins.external or begins.approval is not None
+
+
+def approval_of(task: rows.Task) -> approvals.Approval | None:
+    """What a task asks people, if it is an approval."""
+    return None if task.options is None else _options.decode(task.options).approval
+
+
+def added_by(task: rows.Task) -> str | None:
+    """Who has added it to its job, if somebody did so under a name."""
+    return None if task.options is None else _options.decode(task.options).added_by
 
 
 class Ledger(sheet.Sheet):
@@ -296,11 +307,13 @@ class Ledger(sheet.Sheet):
 
     def _withdraw(self, task: rows.Task) -> None:
         """Nobody is asked any longer. Of a function it is not known here whether it waits for people at all."""
-        for row in self.approvals.get(task.key, {}).values():
+        known = self.approvals.get(task.key, {})
+        for row in known.values():
             if row.state == approvals.WAITING:
                 row.state, row.due_at, row.decided_at = approvals.WITHDRAWN, None, self.now
                 self.change_approval(row)
-                return
+        if known:
+            return
         if task.resuming or (task.options is not None and _options.decode(task.options).approval is not None):
             self.withdrawn.add(task.key)
 

@@ -28,6 +28,8 @@ class Needs(msgspec.Struct):
     timers: set[rows.TaskKey] = set()
     approvals: set[rows.TaskKey] = set()
     """Tasks whose approvals may be decided: these, with what they are about."""
+    all_approvals: set[str] = set()
+    """Jobs of which all approvals are read, without what they are about."""
     gate_keys: dict[tuple[str, str], set[str]] = {}
     """The jobs that stand for these gates and keys, with these tasks and those that wait for them."""
     whole_gates: set[tuple[str, str]] = set()
@@ -36,6 +38,8 @@ class Needs(msgspec.Struct):
     """Gate, key and member of reports that may come too late, and trigger something then."""
     items: set[str] = set()
     """Items of pipelines, each with the whole job of its run."""
+    item_approvals: set[str] = set()
+    """Of these items, what their runs ask people."""
     courses: set[tuple[str, int]] = set()
     """Pipelines, by name and version."""
     outside_events: set[tuple[str, str]] = set()

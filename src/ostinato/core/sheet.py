@@ -70,6 +70,8 @@ class Sheet(msgspec.Struct):
     """Policies that were changed since their pipeline was saved, by `pipeline/step`."""
     approvals: dict[rows.TaskKey, dict[str, rows.Approval]] = {}
     """By task, and by the step that asks."""
+    adders: dict[rows.TaskKey, set[str]] = {}
+    """Who has added tasks that these guard, as far as approvals ask for somebody else."""
     inputs: dict[rows.TaskKey, bytes] = {}
     """Inputs in full, of tasks whose approvals are loaded."""
     # what is to be written

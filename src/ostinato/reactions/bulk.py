@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 
 from ostinato import errors
-from ostinato.core import documents, filters
+from ostinato.core import commands, documents, filters
 from ostinato.reactions import item_actions, item_views
 
 Action = Literal["restart", "decide", "migrate", "roll-back", "move"]
@@ -88,6 +88,7 @@ class Many(item_actions.Actions, item_views.Looking):
         most: int = 100,
         actor: str,
         called: str | None = None,
+        scopes: frozenset[str] | None = None,
     ) -> Done:
         """Do something with all items that match, or find out what would become of each."""
         if not isinstance(what, Bulk):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -97,13 +98,14 @@ class Many(item_actions.Actions, item_views.Looking):
         await self.course(pipeline)
         what.check()
         found = await self.views(pipeline, wanted, most=filters.check_most(most))
-        act = self._act(what, actor, called, dry_run=dry_run)
+        act = self._act(what, commands.Person(actor, called, scopes), dry_run=dry_run)
         answers = await asyncio.gather(*[act(item.item_id) for item in found], return_exceptions=True)
         outcomes = [_outcome(item, answer, dry_run) for item, answer in zip(found, answers, strict=True)]
         possible = sum(one.outcome != "refused" for one in outcomes)
         return Done(dry_run, what.action, len(outcomes), possible, found.cursor is not None, outcomes)
 
-    def _act(self, what: Bulk, actor: str, called: str | None, *, dry_run: bool) -> Act:
+    def _act(self, what: Bulk, person: commands.Person, *, dry_run: bool) -> Act:
+        actor, called = person.actor or "", person.called
         if what.action == "restart":
             restart = item_actions.Restart(what.at, what.only or False, reason=what.reason)
             return lambda item_id: self._begin_again(item_id, restart, actor, dry_run=dry_run)
@@ -111,7 +113,7 @@ class Many(item_actions.Actions, item_views.Looking):
             decision = item_actions.Decision(what.decision or "", what.notes, called=called)
             return lambda item_id: self._decide(item_id, decision, actor, dry_run=dry_run)
         if what.action == "move":
-            move = item_actions.Move(what.status or "", reason=what.reason)
+            move = item_actions.Move(what.status or "", reason=what.reason, called=called, scopes=person.scopes)
             return lambda item_id: self._move(item_id, move, actor, dry_run=dry_run)
         if what.action == "migrate":
             return lambda item_id: self._migrate(item_id, what.version or 0, actor, dry_run=dry_run)

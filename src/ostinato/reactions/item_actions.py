@@ -45,6 +45,8 @@ class Move(msgspec.Struct, frozen=True):
     status: str
     payload: Any = msgspec.UNSET
     reason: str | None = None
+    called: str | None = None
+    scopes: frozenset[str] | None = None
 
 
 class Actions(shelved.Shelved):
@@ -146,7 +148,9 @@ class Actions(shelved.Shelved):
         if dry_run:
             return _as_it_is(item)
         reason = secrets_.hide_in_document(how.reason)
-        return await self._engine.execute(commands.MoveItem(item_id, how.status, actor, reason, given))
+        return await self._engine.execute(
+            commands.MoveItem(item_id, how.status, actor, reason, given, how.called, how.scopes)
+        )
 
     async def _roll_back(
         self, item_id: str, reason: str | None, actor: str | None, *, dry_run: bool = False

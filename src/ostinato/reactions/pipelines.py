@@ -153,11 +153,16 @@ class Pipelines(bulk.Many, policies.Policies):
         payload: Any = msgspec.UNSET,
         actor: str | None = None,
         reason: str | None = None,
+        called: str | None = None,
+        scopes: frozenset[str] | None = None,
     ) -> commands.Entered:
-        """Move an item by hand: take it for review, begin to edit it, or as its pipeline allows beside the course."""
+        """Move an item by hand: take it for review, begin to edit it, or as its pipeline allows beside the course.
+
+        Out of a review only those move it who may decide there: `called` is another name of `actor`, and `scopes` what
+        their key may do."""
         documents.check_text(status, "status", LONGEST)
         await self._app.note(actor, "items.move", check_item_id(item_id), status=documents.short_text(status))
-        return await self._move(item_id, Move(status, payload, reason), actor)
+        return await self._move(item_id, Move(status, payload, reason, called, scopes), actor)
 
     async def roll_back(self, item_id: str, *, actor: str | None = None, reason: str | None = None) -> commands.Entered:
         """Give an item up: its run ends, and what its steps did is taken back where they say how."""

@@ -78,6 +78,30 @@ def load(tenant: str, keys: Sequence[rows.TaskKey], book: ledger.Ledger) -> data
         book.approvals.setdefault((row.job_id, row.task_id), {})[row.key] = row
     for job_id, task_id, data in (yield fetch("load_inputs", tenant=tenant, keys=list(keys))):
         book.inputs[(job_id, task_id)] = yield from _whole(tenant, job_id, data)
+    yield from _load_adders(tenant, book)
+
+
+def load_all(tenant: str, job_ids: Sequence[str], book: ledger.Ledger) -> database.Script[None]:
+    """Enter all approvals of jobs into a ledger, without what they are about."""
+    for found in (yield fetch("load_approvals_of_jobs", tenant=tenant, job_ids=list(job_ids))):
+        row = rows.Approval(*found)
+        book.approvals.setdefault((row.job_id, row.task_id), {}).setdefault(row.key, row)
+    yield from _load_adders(tenant, book)
+
+
+def _load_adders(tenant: str, book: ledger.Ledger) -> database.Script[None]:
+    """Where the submitter may not decide, those who have added what is guarded may not either."""
+    asking = [
+        (row.job_id, row.task_id)
+        for known in book.approvals.values()
+        for row in known.values()
+        if row.not_submitter and row.state == approvals.WAITING
+    ]
+    for job_id, task_id in asking:
+        for (options,) in (yield fetch("load_added_options", tenant=tenant, job_id=job_id, task_id=task_id)):
+            added_by = codec.decode(options).get("addedBy")
+            if added_by is not None:
+                book.adders.setdefault((job_id, task_id), set()).add(added_by)
 
 
 def waiting(tenant: str, job_id: str, task_id: str) -> database.Script[rows.Approval | None]:

@@ -55,6 +55,7 @@ _TASK = Carrier(0, (1,), ((_INPUT, "input"), (18, "output"), (19, "error")))
 READS = {
     "load_signals": Carrier(0, (1, 2), ((3, "signal"),)),
     "load_approvals": _APPROVAL._replace(leniently=True),
+    "load_approvals_of_jobs": _APPROVAL._replace(leniently=True),
     "load_inputs": Carrier(0, (1,), ((2, "input"),), leniently=True),
     "read_approvals": _APPROVAL,
     "audit_approvals": _APPROVAL,

@@ -292,7 +292,8 @@ def _load(
         missing = recalled.enter_candidates(candidates, book)
         if missing:
             _enter(book, (yield fetch("load_tasks", tenant=tenant, keys=missing)))
-    if wanted.waiters or wanted.signals or wanted.sent_signals or wanted.timers or wanted.approvals:
+    asking = wanted.approvals or wanted.all_approvals or wanted.item_approvals
+    if wanted.waiters or wanted.signals or wanted.sent_signals or wanted.timers or asking:
         yield from _load_waiting(tenant, wanted, book)
     if wanted.budget_waiters:
         found = yield fetch("load_waiting_for_budget", tenant=tenant, job_ids=sorted(wanted.budget_waiters))
@@ -368,6 +369,11 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
             book.timers[(timer.job_id, timer.task_id)] = timer
     if wanted.approvals:
         yield from approvals.load(tenant, sorted(wanted.approvals), book)
+    asking = wanted.all_approvals | {
+        book.items_by_id[item_id].job_id or "" for item_id in wanted.item_approvals if item_id in book.items_by_id
+    }
+    if asking:
+        yield from approvals.load_all(tenant, sorted(asking), book)
 
 
 def _load_turns(tenant: str, wanted: needs.Needs, book: ledger.Ledger, job_ids: list[str]) -> database.Script[None]:

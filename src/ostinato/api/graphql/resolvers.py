@@ -383,7 +383,7 @@ async def skip(_: Any, info: Any, jobId: str, taskId: str, **given: Any) -> str:
 async def cancel_task(_: Any, info: Any, jobId: str, taskId: str, **given: Any) -> str:
     call: Call = info.context
     reason = convert(given, models.Reason).reason
-    return await call.job(jobId).cancel_task(taskId, reason, actor=call.principal.actor)
+    return await call.job(jobId).cancel_task(taskId, reason, **calls.person(call.principal))
 
 
 @mutation.field("redrive")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Depends, Path, Query
 from starlette.responses import PlainTextResponse
 
-from ostinato.api import models, piping, routing
+from ostinato.api import calls, models, piping, routing
 from ostinato.api.calls import Client, Cursor, Limit, Principal
 from ostinato.api.http import definitions
 from ostinato.api.http.definitions import AtVersion, Name
@@ -151,8 +151,7 @@ async def act_on_items(client: Client, principal: Principal, name: Name, body: p
         body.what(),
         dry_run=body.dry_run,
         most=body.most,
-        actor=principal.actor,
-        called=principal.name,
+        **calls.person(principal),
     )
 
 
@@ -212,7 +211,8 @@ async def move_item(
     client: Client, principal: Principal, item_id: ItemId, body: piping.MoveItem
 ) -> item_views.ItemView:
     """Move an item by hand: take it for review, begin to edit it, or as its pipeline allows beside the course."""
-    await client.pipelines.move(item_id, body.status, payload=body.payload, actor=principal.actor, reason=body.reason)
+    who = calls.person(principal)
+    await client.pipelines.move(item_id, body.status, payload=body.payload, reason=body.reason, **who)
     return await client.pipelines.view(item_id)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ostinato import views
-from ostinato.api import models, reacting, routing
+from ostinato.api import calls, models, reacting, routing
 from ostinato.api.calls import Job, Principal, TaskId
 from ostinato.core import scopes, why
 
@@ -32,7 +32,7 @@ async def retry_task(job: Job, principal: Principal, task_id: TaskId, body: mode
 @routes("POST", "/v1/jobs/{jobId}/tasks/{taskId}/skip", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="tasks")
 async def skip_task(job: Job, principal: Principal, task_id: TaskId, body: models.Reason) -> models.Standing:
     """Go on without a task."""
-    return models.Standing(await job.skip_task(task_id, body.reason, actor=principal.actor))
+    return models.Standing(await job.skip_task(task_id, body.reason, **calls.person(principal)))
 
 
 @routes("POST", "/v1/jobs/{jobId}/tasks/{taskId}/complete", scope=scopes.JOBS_WRITE, problems=(404, 409), tag="tasks")

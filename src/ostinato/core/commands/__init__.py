@@ -26,6 +26,7 @@ from ostinato.core.commands.gating import (
     place_of,
 )
 from ostinato.core.commands.operating import CancelJob, CancelTask, Resume, ResumePlan, RetryTasks, SkipTask
+from ostinato.core.commands.passing import Person
 from ostinato.core.commands.piping import (
     Entered,
     EnterItem,
@@ -93,6 +94,7 @@ __all__ = [
     "MoveItem",
     "Observe",
     "OpenGate",
+    "Person",
     "PublishStatus",
     "RecordStep",
     "RecordUsage",

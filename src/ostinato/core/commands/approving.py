@@ -6,7 +6,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import allowed, approvals, codec, events, items, ledger, needs, rows, states
-from ostinato.core.commands import consequences
+from ostinato.core.commands import consequences, passing
 
 
 class Decided(msgspec.Struct, frozen=True, rename="camel"):
@@ -48,7 +48,7 @@ class Decide(msgspec.Struct, gc=False):
         document = approvals.read(row.document)
         if self._made_before(row, document):
             return _answer(task, row, document, again=True)
-        self._check(row, document)
+        self._check(book, task, row, document)
         item = _item(book, task)
         if item is not None:
             allowed.ask(book.course_of(item), item)
@@ -86,7 +86,7 @@ class Decide(msgspec.Struct, gc=False):
             return False
         return self.payload is None or (mine[0].edited and self.payload == row.given)
 
-    def _check(self, row: rows.Approval, document: approvals.Document) -> None:
+    def _check(self, book: ledger.Ledger, task: rows.Task, row: rows.Approval, document: approvals.Document) -> None:
         approval = document.approval
         if row.state != approvals.WAITING:
             raise errors.ApprovalDecided(f"{approval.title!r} is no longer waiting: {row.state}", state=row.state)
@@ -107,6 +107,7 @@ class Decide(msgspec.Struct, gc=False):
             submitted_by=row.submitted_by,
             actor=approvals.check_actor(self.actor),
             called=self.called,
+            added_by=passing.adders(book, task) if approval.not_submitter else (),
         )
         if self.payload is not None and not approval.allow_edit:
             raise errors.InvalidInput(

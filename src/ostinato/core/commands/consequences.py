@@ -27,7 +27,13 @@ def make_failure(kind: str, message: str, traceback: str | None = None) -> rows.
     return rows.Failure(clean(kind), clean(message), None if traceback is None else clean(traceback[-MAX_ERROR_TEXT:]))
 
 
-def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSpec], inputs: Sequence[bytes]) -> None:
+def enter_tasks(
+    book: ledger.Ledger,
+    job: rows.Job,
+    specs: Sequence[graph.TaskSpec],
+    inputs: Sequence[bytes],
+    added_by: str | None = None,
+) -> None:
     job_id = job.job_id
     first = job.total
     entered: list[rows.Task] = []
@@ -45,7 +51,7 @@ def enter_tasks(book: ledger.Ledger, job: rows.Job, specs: Sequence[graph.TaskSp
             spec.on_dependency_failure,
             spec.optional,
             count,
-            task_options(spec),
+            task_options(spec, added_by),
             data if len(data) <= book.spill_bytes else book.payload(job_id, data),
             states.BLOCKED,
             open_dependencies=count,
@@ -92,9 +98,9 @@ def outcome_of(task: rows.Task, policy: str = "block") -> str:
     return "open"
 
 
-def task_options(spec: graph.TaskSpec) -> bytes | None:
+def task_options(spec: graph.TaskSpec, added_by: str | None = None) -> bytes | None:
     plain = spec.retry is None and spec.timeout is None and spec.delay is None and spec.statuses is None
-    if plain and not spec.external and spec.approval is None:
+    if plain and added_by is None and not spec.external and spec.approval is None:
         return None
     return event_data(
         retry=spec.retry,
@@ -104,6 +110,7 @@ def task_options(spec: graph.TaskSpec) -> bytes | None:
         external=spec.external or None,
         statuses=spec.statuses,
         approval=spec.approval,
+        addedBy=added_by,
     )
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import absent, documents, events, graph, ledger, needs, rows, states
-from ostinato.core.commands import consequences, gating, rehearsal
+from ostinato.core.commands import consequences, gating, passing, rehearsal
 
 
 class CancelJob(msgspec.Struct, gc=False):
@@ -35,21 +35,19 @@ class CancelTask(msgspec.Struct, gc=False):
     job_id: str
     task_id: str
     reason: str | None = None
-    actor: str | None = None
+    person: passing.Person = passing.Person()
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.failure_of((self.job_id, self.task_id))
+        wanted.all_approvals.add(self.job_id)
 
     def apply(self, book: ledger.Ledger) -> str:
         task = book.task((self.job_id, self.task_id))
         job = book.running_job(self.job_id)
         if task.state not in states.TASK_ENDED:
-            book.move(
-                task,
-                states.CANCELLED,
-                events.TASK_CANCELLED,
-                consequences.event_data(reason=self.reason, actor=self.actor),
-            )
+            passing.cancel(book, task, self.person, self.reason)
+            data = consequences.event_data(reason=self.reason, actor=self.person.actor)
+            book.move(task, states.CANCELLED, events.TASK_CANCELLED, data)
             book.fail_dependants(task)
             book.detect_failure(job, task)
             book.settle(job)
@@ -62,10 +60,11 @@ class SkipTask(msgspec.Struct, gc=False):
     job_id: str
     task_id: str
     reason: str | None = None
-    actor: str | None = None
+    person: passing.Person = passing.Person()
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.whole_job(self.job_id)
+        wanted.all_approvals.add(self.job_id)
 
     def apply(self, book: ledger.Ledger) -> str:
         task = book.task((self.job_id, self.task_id))
@@ -86,14 +85,16 @@ class SkipTask(msgspec.Struct, gc=False):
         if task.state == states.SKIPPED and not task.skipped_by_dependency:
             return task.state
         states.check_task_move(task.task_id, task.state, states.SKIPPED)
-        data = consequences.event_data(reason=self.reason, actor=self.actor)
+        actor = self.person.actor
+        data = consequences.event_data(reason=self.reason, actor=actor)
+        passing.skip(book, task, self.person, self.reason)
         if job.state != states.RUNNING:
-            book.reopen_job(job, {"skip": [task.task_id], "actor": self.actor})
+            book.reopen_job(job, {"skip": [task.task_id], "actor": actor})
         task.skipped_by_dependency = False
         task.error = None
         book.move(task, states.SKIPPED, events.TASK_SKIPPED, data)
         if job.job_id in book.items:
-            book.attribute(book.items[job.job_id], self.actor, self.reason or f"{task.task_id} was skipped")
+            book.attribute(book.items[job.job_id], actor, self.reason or f"{task.task_id} was skipped")
         consequences.reopen_descendants(book, [task])
         consequences.restore_failure_mark(book, job)
         book.settle(job)

@@ -8,7 +8,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import allowed, codec, courses, events, items, ledger, needs, rows, states
-from ostinato.core.commands import consequences, following, producing
+from ostinato.core.commands import consequences, following, passing, producing
 
 
 class Entered(msgspec.Struct, frozen=True, rename="camel"):
@@ -237,14 +237,21 @@ class MoveItem(msgspec.Struct, gc=False):
     actor: str | None = None
     reason: str | None = None
     payload: bytes | None = None
+    called: str | None = None
+    scopes: frozenset[str] | None = None
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.items.add(self.item_id)
+        wanted.item_approvals.add(self.item_id)
 
     def apply(self, book: ledger.Ledger) -> Entered:
         item = book.item(self.item_id)
         course = book.course_of(item)
         code = allowed.move(course, item, self.status)
+        review = allowed.leaves_review(course, item, code)
+        if review is not None and (item.job_id or "", review) in book.tasks:
+            person = passing.Person(self.actor, self.called, self.scopes)
+            passing.leave(book, book.tasks[(item.job_id or "", review)], person)
         book.attribute(item, self.actor, self.reason)
         if code != item.status:
             following.moved(book, item, course, item.go(course, [code], book.now))

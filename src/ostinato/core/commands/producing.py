@@ -194,7 +194,7 @@ class AddTasks(msgspec.Struct, gc=False):
             raise errors.InvalidGraph(f"job {self.job_id!r} would have more than {self.most:,} tasks", field="tasks")
         data = consequences.event_data(newTasks=self.tasks, actor=self.actor)
         book.emit(job, events.JOB_TASKS_ADDED, data=data)
-        consequences.enter_tasks(book, job, self.tasks, self.inputs)
+        consequences.enter_tasks(book, job, self.tasks, self.inputs, self.actor)
         added = [task.task_id for task in self.tasks]
         if caller is not None:
             book.record_step(caller, self.step_key, codec.encode_own(added))

@@ -162,6 +162,25 @@ SELECT
 FROM json_each(:keys) k
 CROSS JOIN approval a ON a.tenant = :tenant AND a.job_id = k.value ->> 0 AND a.task_id = k.value ->> 1;
 
+-- name: load_approvals_of_jobs
+-- What the tasks of jobs ask people, or have asked them.
+SELECT
+    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
+    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+FROM json_each(:job_ids) k
+CROSS JOIN approval a ON a.tenant = :tenant AND a.job_id = k.value;
+
+-- name: load_added_options
+-- The settings of tasks that were added to a job by somebody and depend on one, on the way through others.
+WITH RECURSIVE guarded (task_id) AS (
+    SELECT e.down FROM edge e WHERE e.tenant = :tenant AND e.job_id = :job_id AND e.up = :task_id
+    UNION
+    SELECT e.down FROM guarded g CROSS JOIN edge e WHERE e.tenant = :tenant AND e.job_id = :job_id AND e.up = g.task_id
+)
+SELECT t.options
+FROM guarded g CROSS JOIN task t
+WHERE t.tenant = :tenant AND t.job_id = :job_id AND t.task_id = g.task_id AND instr(t.options, CAST('"addedBy"' AS BLOB)) > 0;
+
 -- name: load_inputs
 -- The inputs of tasks.
 SELECT t.job_id, t.task_id, t.input

@@ -1,0 +1,174 @@
+"""S-1: no way around what people are asked without the right to decide it. S-2: who `notSubmitter` leaves out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ostinato import Context, errors, testing
+from ostinato.core import scopes
+from tests.engine import support
+from tests.engine.support import job, standing, task, told
+from tests.engine.test_approvals import approval, decide
+
+WRITES = frozenset({scopes.JOBS_READ, scopes.JOBS_WRITE})
+DECIDES = WRITES | {scopes.APPROVALS_DECIDE}
+
+
+async def test_to_skip_or_cancel_an_approval_takes_the_right_to_decide_it(url: str) -> None:
+    """S-1: of a task that is an approval, in each state; and of one whose function asks."""
+    app = support.make(url)
+
+    @app.function("ask")
+    async def ask(ctx: Context) -> None:
+        await ctx.approve("Pay?", approvers=["bob"])
+
+    async with testing.open(app) as kit:
+        asked = approval(approvers=["bob"], after="a")
+        made = await app.submit(job(task("a"), asked, task("inside", "ask"), task("pay", "echo", "ok inside")))
+        ways = (made.skip_task, made.cancel_task)
+
+        async def refused(*task_ids: str) -> None:
+            for way in ways:
+                for task_id in task_ids:
+                    with pytest.raises(errors.Forbidden, match="approvals:decide"):
+                        await way(task_id, actor="bob", scopes=WRITES)
+                    with pytest.raises(errors.NotAnApprover):
+                        await way(task_id, actor="ann", scopes=DECIDES)
+                    with pytest.raises(errors.InvalidInput, match="`actor`"):
+                        await way(task_id)
+
+        await refused("ok")
+        await kit.run_until_idle()
+        await refused("ok", "inside")
+        assert await standing(made) == {"a": "completed", "ok": "waiting", "inside": "waiting", "pay": "blocked"}
+        await made.cancel(actor="ann")
+        ways = (made.skip_task,)
+        await refused("ok", "inside")
+        await made.resume()
+        await kit.run_until_idle()
+        ways = (made.skip_task, made.cancel_task)
+        await refused("ok", "inside")
+        for task_id in ("ok", "inside"):
+            assert await made.skip_task(task_id, "said by phone", actor="key:7", called="bob", scopes=DECIDES)
+            assert (await told(made, task_id=task_id))[-2:] == ["Approval Decided", "Task Skipped"]
+            [event] = [e for e in await made.events(task_id=task_id) if e.type == "Approval Decided"]
+            assert (event.properties["decision"], event.properties["by"]) == ("skipped", "key:7")
+        await kit.run_until_idle()
+        assert (await made.info()).state == "completed"
+        for one in await app.approvals.list(state="skipped"):
+            assert [(x.by, x.decision, x.notes) for x in one.made] == [("key:7", "skipped", "said by phone")]
+        await kit.audit()
+
+
+async def test_a_rejection_is_not_skipped_by_others(url: str) -> None:
+    """S-1: what was rejected, or not decided in time, stays so for those who may not decide it."""
+    app = support.make(url)
+    async with testing.open(app) as kit:
+        tasks = [approval(approvers=["bob"]), approval("late", approvers=["bob"], deadline=5, onDeadline="fail")]
+        made = await app.submit(job(*tasks, task("pay", "echo", "ok late")))
+        await decide(made, "reject", by="bob")
+        await kit.advance(6)
+        assert await standing(made) == {"ok": "failed", "late": "failed", "pay": "blocked"}
+        for task_id in ("ok", "late"):
+            with pytest.raises(errors.NotAnApprover):
+                await made.skip_task(task_id, actor="ann")
+        await made.skip_task("late", actor="bob")
+        with pytest.raises(errors.NotAnApprover):
+            await made.skip_task("ok", actor="ann")
+        await kit.audit()
+
+
+async def test_one_of_a_quorum_cannot_skip(url: str) -> None:
+    """S-1: who skips counts as one of those who must approve."""
+    app = support.make(url)
+    async with testing.open(app) as kit:
+        made = await app.submit(job(approval(quorum=2), task("pay", "echo", "ok")))
+        await decide(made, by="ann")
+        with pytest.raises(errors.NotPossible, match="one person cannot skip"):
+            await made.skip_task("ok", actor="ann")
+        await made.skip_task("ok", actor="bob")
+        await kit.run_until_idle()
+        assert (await made.info()).state == "completed"
+        await kit.audit()
+
+
+async def test_what_stands_between_an_approval_and_others_is_not_skipped_by_others(url: str) -> None:
+    """S-1: a task behind it is skipped, or cancelled where others run all the same, by those who may decide."""
+    app = support.make(url)
+    async with testing.open(app) as kit:
+        tasks = [approval(approvers=["bob"]), task("a", "echo", "ok"), task("b", "echo", "a"), task("pay", "echo", "b")]
+        cleaning = task("clean", "echo", "b", onDependencyFailure="run")
+        made = await app.submit(job(*tasks, cleaning, task("last", "echo", "a")))
+        await kit.run_until_idle()
+        for task_id in ("a", "b"):
+            with pytest.raises(errors.Forbidden):
+                await made.skip_task(task_id, actor="bob", scopes=WRITES)
+        with pytest.raises(errors.Forbidden):
+            await made.cancel_task("b", actor="bob", scopes=WRITES)
+        assert await made.cancel_task("last", actor="ann", scopes=WRITES) == "cancelled"
+        await made.skip_task("b", actor="bob", scopes=DECIDES)
+        await kit.run_until_idle()
+        assert (await standing(made))["pay"] == "completed"
+        await kit.audit()
+
+
+async def test_there_is_no_other_way_around_an_approval(url: str) -> None:
+    """S-1: retry, complete, fail, signals, more tasks, cancel with resume, resume with another input."""
+    app = support.make(url)
+    async with testing.open(app) as kit:
+        made = await app.submit(job(approval(), task("pay", "echo", "ok")))
+        await kit.run_until_idle()
+        with pytest.raises(errors.NotPossible):
+            await made.retry_task("ok", actor="eve")
+        with pytest.raises(errors.NotPossible):
+            await made.retry_task("pay", actor="eve")
+        with pytest.raises(errors.NotPossible):
+            await made.complete_task("ok", {}, actor="eve")
+        with pytest.raises(errors.NotPossible):
+            await made.fail_task("ok", "no", actor="eve")
+        await made.signal("ok")
+        await made.signal("approval")
+        await made.add_tasks([task("more", "echo", "ok")], actor="eve")
+        await made.cancel_task("pay", actor="eve")
+        await made.retry_task("pay", actor="eve")
+        await made.cancel(actor="eve")
+        await made.retry_task("pay", actor="eve")
+        assert await standing(made) == {"ok": "cancelled", "pay": "blocked", "more": "cancelled"}
+        await made.resume(inputs={"pay": {"n": 2}} if (await standing(made))["pay"] == "cancelled" else None)
+        await kit.run_until_idle()
+        assert await standing(made) == {"ok": "waiting", "pay": "blocked", "more": "blocked"}
+        await kit.audit()
+
+
+async def test_who_adds_an_approval_or_what_it_guards_may_not_decide(url: str) -> None:
+    """S-2: nor skip it; with a name for whoever did so."""
+    app = support.make(url)
+
+    @app.function("ask")
+    async def ask(ctx: Context) -> None:
+        await ctx.approve("Pay?", not_submitter=True)
+
+    async def left_out(made: Any, task_id: str, *people: str) -> None:
+        for who in people:
+            with pytest.raises(errors.NotAnApprover):
+                await decide(made, by=who, task_id=task_id)
+            with pytest.raises(errors.NotAnApprover):
+                await made.skip_task(task_id, actor=who)
+
+    async with testing.open(app) as kit:
+        first = approval("first", notSubmitter=True)
+        made = await app.submit(job(first, task("a", "echo", "first"), task("open", external=True)), actor="sam")
+        await made.add_tasks([approval("second", notSubmitter=True)], actor="eve")
+        await made.add_tasks([task("b", "echo", "a")], actor="tom")
+        await made.add_tasks([task("asks", "ask"), task("c", "echo", "asks")], actor="joe")
+        await made.add_tasks([task("beside")], actor="ann")
+        await kit.run_until_idle()
+        await left_out(made, "first", "sam", "tom")
+        await left_out(made, "second", "sam", "eve")
+        await left_out(made, "asks", "sam", "joe")
+        for task_id in ("first", "second", "asks"):
+            await decide(made, by="ann", task_id=task_id)
+        await kit.run_until_idle()
+        await kit.audit()

@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 
 from ostinato import errors
-from ostinato.core import approvals, budgets, codec, commands, courses, ledger, rows, states, usage
-from ostinato.store import courses as course_cache
-from ostinato.store import database, snapshots, store
-from ostinato.store.database import fetch
+from ostinato.core import approvals, budgets, codec, commands, fold, ledger, rows, states, usage
+from ostinato.core.commands import gating
+from ostinato.store import beside, snapshots, store, triggers
 
 _SAID = (snapshots.Unreadable, errors.DecryptionFailed)
 """Errors that say by themselves what cannot be read."""
@@ -38,7 +37,7 @@ class Report(msgspec.Struct, rename="camel"):
 
 
 async def audit(target: store.Store, tenant: str | None = None) -> Report:
-    """Look at every job of one tenant, or of all of them, and at the items of their pipelines."""
+    """Look at every job of one tenant, or of all of them, at what is kept beside them, and at the triggers."""
     report = Report()
     for owner in [tenant] if tenant is not None else await target.tenants():
         after = ""
@@ -46,41 +45,19 @@ async def audit(target: store.Store, tenant: str | None = None) -> Report:
             for job_id in page:
                 await _audit_job(target, owner, job_id, report)
             after = page[-1]
-        report.problems += await target.db.read(lambda owner=owner: _item_problems(owner))
+        await _look_beside(target, owner, report)
+    for message in await target.db.read(lambda: triggers.problems(target.db.dialect), snapshot=False):
+        report.problems.append(Problem("I10", "", "", None, message))
     return report
 
 
-def _item_problems(tenant: str) -> database.Script[list[Problem]]:
-    """The history of every item of a pipeline leads to where it is, as many are counted as there are, and what is
-    legal is what its pipeline says."""
-    found: list[Problem] = []
-    for item_id, status, number, before, after in (yield fetch("audit_item_moves", tenant=tenant)):
-        message = f"item {item_id!r} is in {status}, and move {number} of its history goes from {before} to {after}"
-        found.append(Problem("I8", tenant, "", None, message))
-    for key, items, counted in (yield fetch("audit_item_counts", tenant=tenant)):
-        found.append(Problem("I8", tenant, "", None, f"{items} items are in {key}, and {counted} are counted"))
-    known: dict[tuple[str, int], set[tuple[int, int]]] = {}
-    for pipeline, version, before, after in (yield fetch("audit_legal_moves", tenant=tenant)):
-        known.setdefault((pipeline, version), set()).add((before, after))
-    for (pipeline, version), moves in known.items():
-        about = {"tenant": tenant, "kind": course_cache.KIND, "name": pipeline, "version": version}
-        saved = yield fetch("read_definition_version", **about)
-        for message in _move_problems(pipeline, version, moves, saved):
-            found.append(Problem("I10", tenant, "", None, message))
-    return found
-
-
-def _move_problems(
-    pipeline: str, version: int, moves: set[tuple[int, int]], saved: list[database.Row]
-) -> Iterator[str]:
-    what = f"version {version} of pipeline {pipeline!r}"
-    try:
-        legal = courses.decode(saved[0][2], version).moves if saved else frozenset[tuple[int, int]]()
-    except snapshots.UNREADABLE as error:
-        yield snapshots.cannot(what, error)
-        return
-    for before, after in sorted(moves ^ legal):
-        yield f"{what} and the database disagree on {before} to {after}"
+async def _look_beside(target: store.Store, tenant: str, report: Report) -> None:
+    """What belongs to no job that there is, and what is kept of items and gates outside of jobs."""
+    for job_id, tables in (await beside.orphans(target.db, tenant)).items():
+        message = f"its row is missing, and there is something of it in {', '.join(tables)}"
+        report.problems.append(Problem("I8", tenant, job_id, None, message))
+    async for invariant, message in beside.of_items(target.db, tenant):
+        report.problems.append(Problem(invariant, tenant, "", None, message))
 
 
 async def _audit_job(target: store.Store, tenant: str, job_id: str, report: Report) -> None:
@@ -135,6 +112,8 @@ def _of_task(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[Found]:
 
 def _of_others(snapshot: snapshots.Snapshot) -> Iterator[Found]:
     yield from _stray_rows(snapshot)
+    yield from _gate_problems(snapshot)
+    yield from _review_problems(snapshot)
     yield from _usage_problems(snapshot)
 
 
@@ -148,8 +127,25 @@ def _contradictions(snapshot: snapshots.Snapshot) -> Iterator[Found]:
         yield "I8", None, "the row and the events disagree about its tags"
     if snapshot.tags != folded.tags:
         yield "I8", None, "it is not found by the tags that its events say"
-    if snapshot.signals != folded.signals:
+    yield from _signal_problems(snapshot)
+    if folded.deadline_at not in (fold.UNKNOWN, job.deadline_at):
+        yield "I8", None, "the row and the events disagree about its deadline"
+
+
+def _signal_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
+    rows, told = snapshot.signals, snapshot.folded.signals
+    if rows.keys() != told.keys():
         yield "I8", None, "the rows and the events disagree about which signals it got"
+    elif not snapshot.ordered:  # then it is known how many were taken, but not which
+        if sorted(name for (name, _), taken in rows.items() if taken) != sorted(
+            name for (name, _), taken in told.items() if taken
+        ):
+            yield "I8", None, "the rows and the events disagree about how many of its signals were taken"
+    else:
+        for (name, signal_id), taken in rows.items():
+            if taken != told[(name, signal_id)]:
+                how = "was taken by a task" if taken else "was taken by no task"
+                yield "I8", None, f"the row says that signal {name!r} ({signal_id}) {how}, and the events do not"
 
 
 def _task_contradictions(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[Found]:
@@ -161,6 +157,8 @@ def _task_contradictions(snapshot: snapshots.Snapshot, task: rows.Task) -> Itera
         yield "I8", task.task_id, "the input in the row is not the one that was recorded"
     if task.state == told.state == states.FAILED and told.error not in (None, _shown(task.error)):
         yield "I8", task.task_id, "the error in the row is not the one that was recorded"
+    if task.state in states.TASK_ENDED and task.state == told.state and task.finished_at != told.ended_at:
+        yield "I8", task.task_id, "the row and the events disagree about when it ended"
 
 
 def _changed(row: rows.Job | rows.Task, asked: dict[str, Any], task_id: str | None) -> Iterator[Found]:
@@ -266,8 +264,41 @@ def _place_problems(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[F
             task.task_id,
             f"it is {task.state} and its timer {'is' if task.state != 'waiting' else 'is not'} set",
         )
+    yield from _timer_problems(snapshot, task)
     if (task.task_id in snapshot.letters) != ledger.is_dead_letter(snapshot.job, task):
         yield "I8", task.task_id, f"it is {task.state} and its dead letter does not say so"
+
+
+def _timer_problems(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[Found]:
+    """What a task waits for is what its event says, until then. (Approvals are looked at by themselves.)"""
+    timer, told = snapshot.timers.get(task.task_id), snapshot.folded.tasks.get(task.task_id)
+    if timer is None or told is None or told.awaits is None or task.state != states.WAITING:
+        return
+    awaits = told.awaits
+    if timer.kind != awaits.kind:
+        yield "I8", task.task_id, f"its timer is of kind {timer.kind}, and the events say {awaits.kind}"
+    elif timer.kind not in ("turn", "approval") and (timer.name, timer.key) != (awaits.name, awaits.key):
+        yield "I8", task.task_id, "its timer waits for something else than the events say"
+    elif timer.kind != "approval" and timer.due_at != awaits.due_at:
+        yield "I8", task.task_id, f"its timer is due at {timer.due_at}, and the events say {awaits.due_at}"
+
+
+def _gate_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
+    """The job of a gate is found by the key that it was made for, until the key is reset."""
+    place = gating.place_of(snapshot.job)
+    wanted = set[tuple[str, str]]() if place is None or snapshot.folded.gate_reset else {place}
+    if snapshot.gate_keys != wanted:
+        yield "I8", None, "the rows and the events disagree about the key of a gate that it stands for"
+
+
+def _review_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
+    """Whoever reviewed an item has decided in its run, or has moved it by that. An earlier run may be gone."""
+    item, job = snapshot.item, snapshot.job
+    if item is None or item.at is None or (item.at, item.by) in snapshot.folded.decided or item.by in item.moved_by:
+        return
+    if item.at > job.created_at or item.moved_by:
+        said = ", ".join(sorted(by for by in item.moved_by if by)) or "nobody"
+        yield "I8", None, f"item {item.item_id!r} says that {item.by!r} reviewed it, and its history {said!r}"
 
 
 def _usage_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
@@ -315,3 +346,5 @@ def _stray_rows(snapshot: snapshots.Snapshot) -> Iterator[Found]:
     wanted = snapshot.job.deadline_at is not None and snapshot.job.state == states.RUNNING
     if deadline_set != wanted:
         yield "I2", None, "the deadline of the job and its timer disagree"
+    elif deadline_set and snapshot.timers[""].due_at != snapshot.job.deadline_at:
+        yield "I2", None, "the timer of its deadline is due at another time"

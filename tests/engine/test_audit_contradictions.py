@@ -151,6 +151,6 @@ def test_what_events_do_not_mention_is_not_known() -> None:
     tasks = [{"taskId": "a", "name": "f"}, {"taskId": "b", "name": "ostinato.fire", "input": {"n": 1}}]
     data = {"name": "old", "correlationId": "one", "tags": {}, "tasks": tasks}
     job = fold.fold([events.Event("one", 1, events.JOB_CREATED, None, None, 0, codec.encode(data))])
-    assert job.asked == {"name": "old", "correlation_id": "one"}
+    assert job.asked == {"name": "old", "correlation_id": "one", "created_at": 0, "submitted_by": None}
     assert job.tasks["a"].asked == {"name": "f", "queue": "default", "policy": "block", "optional": False}
     assert [task.input for task in job.tasks.values()] == [None, None]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import datetime
 
     from ostinato import app as app_
+    from ostinato.store import inspection
 
+CHECK_SECONDS = 5.0
 CLOCK_SECONDS = 1.0
 LATE_SECONDS = 60.0
 
@@ -26,6 +28,13 @@ class Findings(NamedTuple):
     depth: dict[str, Any]
     workers: list[dict[str, Any]]
     now: datetime.datetime
+    damage: inspection.Damage
+    triggers: list[str]
+
+    @property
+    def is_sound(self) -> bool:
+        """What was acknowledged stays as it is."""
+        return bool(self.database["durable"]) and not self.damage.found and not self.triggers
 
 
 def register(root: typer.Typer) -> None:
@@ -37,16 +46,20 @@ async def doctor(
     migrate: Annotated[
         bool, typer.Option("--migrate", help="Create the database if there is none, and bring its schema up to date.")
     ] = False,
+    check: Annotated[
+        float, typer.Option("--check-seconds", help="Look for damage for at most this long.", min=0, metavar="SECONDS")
+    ] = CHECK_SECONDS,
 ) -> int:
     """Say what is wrong, and what to do.
 
-    Shows versions, durability, clocks, queues and workers. The exit code is 1 if the database is not durable."""
+    Shows versions, durability, damage, clocks, queues and workers. The exit code is 1 if the database is not durable,
+    is damaged, or has lost its triggers."""
     from ostinato.cli import failures, session
 
     if not settings.json:
         output.fields(list(_versions().items()))
     async with session.opened(settings, migrate=migrate) as app:
-        found = await _look(app)
+        found = await _look(app, check)
     warnings = list(find_warnings(found))
     if settings.json:
         output.document(_document(found, warnings))
@@ -54,20 +67,23 @@ async def doctor(
         _show(found)
         for warning in warnings:
             output.say(f"warning: {warning}")
-    return failures.OK if found.database["durable"] else failures.FAILED
+    return failures.OK if found.is_sound else failures.FAILED
 
 
-async def _look(app: app_.Ostinato) -> Findings:
+async def _look(app: app_.Ostinato, seconds: float) -> Findings:
     from ostinato.cli import session
+    from ostinato.store import triggers
 
-    store, tenant = app.engine.store, app.tenant
+    store, tenant, db = app.engine.store, app.tenant, app.engine.db
     return Findings(
         session.shown_url(app.url),
         tenant,
-        await app.engine.db.settings(),
+        await db.settings(),
         await store.depth(tenant),
         await store.workers(tenant),
         session.now(app),
+        await db.damage(seconds),
+        await db.read(lambda: triggers.problems(db.dialect), snapshot=False),
     )
 
 
@@ -84,6 +100,16 @@ def find_warnings(found: Findings) -> list[str]:
         warnings.append(
             "the database may lose acknowledged work in a crash: set fsync and synchronous_commit on (PostgreSQL, on "
             "the primary) or keep journal_mode=WAL and synchronous=FULL (SQLite)"
+        )
+    if found.damage.found:
+        warnings.append(
+            "the database is damaged: stop all processes, copy it as it is, then restore a backup and let "
+            "`ostinato audit` look at it"
+        )
+    if found.triggers:
+        warnings.append(
+            f"{', '.join(found.triggers)}: without them the database takes changes that must not happen. Let `ostinato "
+            "audit` look at it, and restore them from a backup or a new database"
         )
     if abs(found.database.get("clock_ahead_seconds") or 0) > CLOCK_SECONDS:
         warnings.append("the clocks of this machine and of the database differ: set both by NTP")
@@ -135,13 +161,19 @@ def _waiting_seconds(item: dict[str, Any], now: datetime.datetime) -> float | No
 def _show(found: Findings) -> None:
     database = dict(found.database)
     name, version, schema = database.pop("database"), database.pop("version"), database.pop("schema")
-    durable, clock = database.pop("durable"), database.pop("clock_ahead_seconds", None)
+    del database["durable"]
+    clock = database.pop("clock_ahead_seconds", None)
     alive = sum(worker["alive"] for worker in found.workers)
     output.fields(
         [
             ("database", f"{name} {version}, {found.url}"),
             ("schema", str(schema)),
-            ("durable", ("yes" if durable else "NO") + f" ({', '.join(f'{k}={v}' for k, v in database.items())})"),
+            (
+                "durable",
+                ("yes" if found.is_sound else "NO") + f" ({', '.join(f'{k}={v}' for k, v in database.items())})",
+            ),
+            ("damage", _damage(found.damage)),
+            ("triggers", "all triggers are there" if not found.triggers else "; ".join(found.triggers)),
             ("clock", "the same" if clock is None else f"this machine is {clock:+.3f} s ahead of the database"),
             ("tenant", found.tenant),
             ("jobs", output.counts(found.depth["jobs"]) or "none"),
@@ -151,6 +183,12 @@ def _show(found: Findings) -> None:
     )
     if found.depth["queues"]:
         _show_queues(found)
+
+
+def _damage(damage: inspection.Damage) -> str:
+    if damage.found:
+        return f"FOUND: {'; '.join(damage.found)} (looked at {damage.looked})"
+    return f"none found (looked at {damage.looked})"
 
 
 def _show_queues(found: Findings) -> None:
@@ -169,7 +207,9 @@ def _document(found: Findings, warnings: list[str]) -> dict[str, Any]:
         "versions": _versions(),
         "url": found.url,
         "tenant": found.tenant,
-        "database": found.database,
+        "database": found.database | {"durable": found.is_sound},
+        "damage": found.damage,
+        "triggers": found.triggers,
         "workers": {"alive": sum(worker["alive"] for worker in found.workers), "known": len(found.workers)},
         "warnings": warnings,
     } | (found.depth | {"queues": queues})

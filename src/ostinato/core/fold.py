@@ -5,12 +5,25 @@ The audit compares it with the rows. It shares no code with the ledger, which wr
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from ostinato.core import codec, events, graph, states, usage
+
+UNKNOWN: Final = -1
+"""A moment that the events do not tell: those of earlier versions say less."""
+
+
+class Awaits(msgspec.Struct, frozen=True):
+    """The timer of a waiting task, as its event describes it."""
+
+    kind: str
+    name: str
+    key: str
+    due_at: int | None
 
 
 class FoldedTask(msgspec.Struct):
@@ -24,6 +37,10 @@ class FoldedTask(msgspec.Struct):
     ended: bool = False
     """It has ended at least once."""
     due_at: int | None = None
+    awaits: Awaits | None = None
+    """What it waits for, while it is waiting; None if the event does not say."""
+    ended_at: int | None = None
+    """When it ended, while it has."""
     asked: dict[str, Any] = msgspec.field(default_factory=lambda: dict[str, Any]())
     """What the columns of its row say that nothing changes."""
     input: dict[str, Any] | None = None
@@ -72,8 +89,16 @@ class FoldedJob(msgspec.Struct):
     budget: int | None = None
     asked: dict[str, Any] = msgspec.field(default_factory=lambda: dict[str, Any]())
     """What the columns of its row say that nothing changes; without those that the events do not mention."""
-    signals: set[tuple[str, str]] = msgspec.field(default_factory=lambda: set[tuple[str, str]]())
-    """By name and id."""
+    deadline_at: int | None = UNKNOWN
+    signals: dict[tuple[str, str], bool] = msgspec.field(default_factory=lambda: dict[tuple[str, str], bool]())
+    """By name and id, in the order of their arrival: whether a task has taken it."""
+    untaken: dict[str, collections.deque[str]] = msgspec.field(
+        default_factory=lambda: dict[str, collections.deque[str]]()
+    )
+    """By name, the ids of the signals that no task has taken yet, oldest first."""
+    decided: list[tuple[int, str]] = msgspec.field(default_factory=lambda: list[tuple[int, str]]())
+    """When people decided, and who."""
+    gate_reset: bool = False
     tasks: dict[str, FoldedTask] = msgspec.field(default_factory=lambda: dict[str, FoldedTask]())
     approvals: dict[tuple[str, str], FoldedApproval] = msgspec.field(
         default_factory=lambda: dict[tuple[str, str], FoldedApproval]()
@@ -92,7 +117,10 @@ def fold(stream: Iterable[events.Event]) -> FoldedJob:
             job.broken.extend(_step(job, event))
         elif event.type == events.SIGNAL_RECEIVED:
             data = codec.decode(event.data)
-            job.signals.add((data["name"], data["signalId"]))
+            job.signals[(data["name"], data["signalId"])] = False
+            job.untaken.setdefault(data["name"], collections.deque()).append(data["signalId"])
+        elif event.type == events.GATE_RESET:
+            job.gate_reset = True
         elif event.type in _APPROVAL_EVENTS:
             job.broken.extend(_approval_event(job, event))
         elif event.type == events.GATE_OPENED:
@@ -121,6 +149,7 @@ _ASKED = {
     "requestId": "request_id",
     "correlationId": "correlation_id",
     "maxConcurrency": "max_parallel",
+    "idempotencyKey": "idempotency_key",
 }
 """The columns of a job by what its first event calls them."""
 
@@ -140,6 +169,8 @@ def _job_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
         job.created_at = event.at
         job.budget = _micros(data.get("budget"))
         job.asked = {column: data[field] for field, column in _ASKED.items() if field in data}
+        job.asked |= {"created_at": event.at, "submitted_by": data.get("actor")}
+        job.deadline_at = data.get("deadlineAt")
     if event.type in (events.JOB_CREATED, events.JOB_TASKS_ADDED):
         for spec in data.get("tasks" if event.type == events.JOB_CREATED else "newTasks", ()):
             job.tasks[spec["taskId"]] = _added(job, spec)
@@ -149,6 +180,7 @@ def _job_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
         job.failure_detected = True
     if event.type == events.JOB_RESUMED:
         job.failure_detected = False
+        job.deadline_at = data.get("deadlineAt", UNKNOWN)
     new = events.JOB_STATE_AFTER.get(event.type)
     if new is None:
         return
@@ -186,6 +218,14 @@ def _step(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
     if key in task.steps:
         yield Broken("I5", task.task_id, f"step {key!r} was recorded a second time, in event {event.seq}")
     task.steps.add(key)
+    if task.awaits is not None and (task.awaits.kind, task.awaits.key) == ("wait", key):
+        _take_signal(job, task.awaits.name)
+
+
+def _take_signal(job: FoldedJob, name: str) -> None:
+    """A task gets the oldest signal of the name that it waits for."""
+    if job.untaken.get(name):
+        job.signals[(name, job.untaken[name].popleft())] = True
 
 
 def _micros(amount: float | None) -> int | None:
@@ -221,7 +261,7 @@ def _approval_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
         yield Broken("I3", task.task_id, f"event {event.seq} ({event.type}) comes when nobody is asked")
         return
     if event.type == events.APPROVAL_DECIDED:
-        yield from _decision(task, asks, event, data)
+        yield from _decision(job, task, asks, event, data)
     elif asks.due_at is None or event.at < asks.due_at:
         yield Broken("I11", task.task_id, f"event {event.seq} ({event.type}) comes before it was due")
     elif event.type == events.APPROVAL_ESCALATED:
@@ -232,8 +272,11 @@ def _approval_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
         task.asks = None
 
 
-def _decision(task: FoldedTask, asks: FoldedApproval, event: events.Event, data: Any) -> Iterator[Broken]:
+def _decision(
+    job: FoldedJob, task: FoldedTask, asks: FoldedApproval, event: events.Event, data: Any
+) -> Iterator[Broken]:
     made = (data["by"], data["decision"])
+    job.decided.append((event.at, data["by"]))
     if data.get("edited"):
         asks.counted = []
     if any(by == made[0] for by, _ in asks.counted):
@@ -274,6 +317,8 @@ def _task_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
     task.ended = task.ended or new in states.TASK_ENDED
     waits = new == states.WAITING and data.get("kind") != "budget"  # which may be raised before there is a new one
     task.due_at = data.get("dueAt") if waits else None
+    task.awaits = _awaited(event, data) if new == states.WAITING else None
+    task.ended_at = event.at if new in states.TASK_ENDED else None
     if event.type == events.TASK_COMPLETED:
         if task.completed:
             yield Broken("I4", task.task_id, f"the task completes a second time, in event {event.seq}")
@@ -283,6 +328,16 @@ def _task_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
         task.error = data.get("error")
     task.state = new
     task.attempt = event.attempt or 0
+
+
+def _awaited(event: events.Event, data: dict[str, Any]) -> Awaits | None:
+    kind = "retry" if event.type == events.TASK_RETRY_SCHEDULED else data.get("kind")
+    if kind is None:
+        return None
+    name = data.get("scope" if kind == "budget" else "name")
+    # (A task that waits for its turn may be told what it has waited for before.)
+    own = kind != "turn"
+    return Awaits(kind, (name or "") if own else "", data.get("key", "") if own else "", data.get("dueAt"))
 
 
 def _may_run_again(old: str, new: str, data: dict[str, Any]) -> bool:

@@ -226,6 +226,25 @@ def digest(payload: bytes) -> bytes:
     return hashlib.sha256(payload).hexdigest().encode()
 
 
+def with_payload(known: bytes, payload: bytes) -> bytes:
+    """The digest of an item whose payload is replaced: it stays known by what was entered, and has the new one beside
+    it, by which the audit knows the payload."""
+    return known if known.startswith(codec.SEAL_MARK) else entered(known) + b":" + digest(payload)
+
+
+def entered(known: bytes) -> bytes:
+    """The part of it that is of the payload as it was entered."""
+    return known.partition(b":")[0]
+
+
+def is_intact(known: bytes, payload: bytes, *, proven: bool = False) -> bool:
+    """Whether a payload is the one that was recorded. Earlier versions said nothing of those that were replaced: one
+    that was encrypted is `proven` to be of this item."""
+    first, replaced, last = known.partition(b":")
+    expected = last if replaced or proven else first
+    return not expected or expected == digest(payload)
+
+
 def read(row: tuple[Any, ...]) -> Item:
     item = Item(*row)
     item.note()

@@ -457,7 +457,7 @@ class Ledger(sheet.Sheet):
             self.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
         else:
             job.deadline_at = None
-        self.emit(job, events.JOB_RESUMED, data=codec.encode_own(data))
+        self.emit(job, events.JOB_RESUMED, data=codec.encode_own(data | {"deadlineAt": job.deadline_at}))
 
     @staticmethod
     def statuses(job: rows.Job) -> dict[str, int]:

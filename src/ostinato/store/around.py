@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from ostinato.store import database
+from ostinato.store import database, inspection
 
 D = TypeVar("D", bound=database.Database)
 
@@ -36,3 +36,6 @@ class Around(Generic[D]):
 
     async def settings(self) -> dict[str, Any]:
         return await self._inner.settings()
+
+    async def damage(self, seconds: float) -> inspection.Damage:
+        return await self._inner.damage(seconds)

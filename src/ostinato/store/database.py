@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from ostinato.store import inspection
+
 T = TypeVar("T")
 Row = Sequence[Any]
 
@@ -125,4 +127,8 @@ class Database(Protocol):
 
     async def settings(self) -> dict[str, Any]:
         """Versions and durability settings, for `doctor`."""
+        ...
+
+    async def damage(self, seconds: float) -> inspection.Damage:
+        """Look for damage, at most for so long, beside all work."""
         ...

@@ -16,7 +16,7 @@ from asyncpg.connect_utils import SessionAttribute
 from asyncpg.exceptions import ClientConfigurationError, TargetServerAttributeNotMatched
 
 from ostinato import errors
-from ostinato.store import database, migrate, queries, rights, statements, walled
+from ostinato.store import database, inspection, migrate, queries, rights, statements, walled
 
 T = TypeVar("T")
 
@@ -271,6 +271,10 @@ class PostgresDatabase:
             "durable": values["fsync"] == "on" and values["synchronous_commit"] != "off" and not standby,
             "clock_ahead_seconds": round((time.time_ns() // 1000 - self.now()) / 1e6, 3),
         } | values
+
+    async def damage(self, seconds: float) -> inspection.Damage:
+        async with self._connection("reader") as connection:
+            return await inspection.of_server(connection)
 
     # --- connections -------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ WRITES = {
     "insert_approval": Carrier(1, (2, 3), ((5, "approval"), (6, "approval_payload"))),
     "insert_outside_event": Carrier(1, (2,), ((4, "outside"),)),
     "insert_item": Carrier(1, (), ((19, "item_digest"), (21, "item"))),
-    "update_item": Carrier(1, (), ((18, "item"),)),
+    "update_item": Carrier(1, (), ((18, "item"), (23, "item_digest"))),
     "insert_result": Carrier(2, (), ((6, "result"), (7, "result_text"))),
 }
 _INPUT = 10
@@ -76,6 +76,7 @@ READS = {
     "list_outside_events": Carrier(0, (1,), ((3, "outside"),)),
     "read_outside_events": Carrier(0, (1,), ((3, "outside"),)),
     "read_item": Carrier(0, (), ((18, "item_digest"), (20, "item"))),
+    "audit_items": Carrier(0, (), ((1, "item_digest"), (2, "item")), leniently=True),
     "load_items": _ITEM,
     "load_items_by_id": _ITEM,
     "read_result": _RESULT,

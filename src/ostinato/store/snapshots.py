@@ -38,6 +38,15 @@ class Large(NamedTuple):
     digest: bytes
 
 
+class Reviewed(NamedTuple):
+    """Who reviewed an item, and who moved it at that moment."""
+
+    item_id: str
+    by: str | None
+    at: int | None
+    moved_by: set[str | None]
+
+
 class Snapshot(msgspec.Struct):
     job: rows.Job
     tasks: dict[str, rows.Task]
@@ -51,7 +60,13 @@ class Snapshot(msgspec.Struct):
     leased: dict[str, set[str]]
     usage: dict[usages.AttemptKey, usage.Usage]
     tags: dict[str, str]
-    signals: set[tuple[str, str]]
+    signals: dict[tuple[str, str], bool]
+    """By name and id: whether a task has taken it."""
+    ordered: bool
+    """Whether it is known in which order the signals came: those of earlier versions have no place in it."""
+    gate_keys: set[tuple[str, str]]
+    item: Reviewed | None
+    """Of the newest run of an item."""
     lost: list[Large]
     """Payloads whose blobs are gone."""
     inputs: dict[str, bool]
@@ -88,7 +103,10 @@ def read(tenant: str, job_id: str) -> database.Script[Snapshot | None]:
         leased=(yield from _leased(tenant, job_id, tasks)),
         usage=(yield from usages.of_attempts(tenant, job_id)),
         tags={row[0]: row[1] for row in (yield fetch("audit_tags", **about))},
-        signals={(row[0], row[1]) for row in signals},
+        signals={(row[0], row[1]): bool(row[3]) for row in signals},
+        ordered=all(row[4] for row in signals),
+        gate_keys={(row[0], row[1]) for row in (yield fetch("audit_gate_keys", **about))},
+        item=(yield from _reviewed(tenant, job_id)),
         lost=lost,
         inputs=(yield from _inputs(tenant, tasks, folded, {one.digest for one in lost})),
     )
@@ -127,6 +145,14 @@ def _tasks(tenant: str, job_id: str) -> database.Script[dict[str, rows.Task]]:
             tasks[task.task_id] = task
             after = task.position
     return tasks
+
+
+def _reviewed(tenant: str, job_id: str) -> database.Script[Reviewed | None]:
+    found = yield fetch("audit_reviewed", tenant=tenant, job_id=job_id)
+    if not found:
+        return None
+    item_id, by, at, _ = found[0]
+    return Reviewed(item_id, by, at, {row[3] for row in found} - {None})
 
 
 def _leased(tenant: str, job_id: str, tasks: dict[str, rows.Task]) -> database.Script[dict[str, set[str]]]:
@@ -176,7 +202,7 @@ def _of_tasks(tasks: dict[str, rows.Task]) -> Iterator[Large]:
 def _of_others(steps: list[database.Row], signals: list[database.Row], asked: list[rows.Approval]) -> Iterator[Large]:
     for task_id, key, output in steps:
         yield from _referred(task_id, f"the result of step {key!r} of task {task_id!r}", output)
-    for name, signal_id, payload in signals:
+    for name, signal_id, payload, *_ in signals:
         yield from _referred(None, f"the payload of signal {name!r} ({signal_id})", payload)
     for row in asked:
         yield from _referred(row.task_id, f"the payload of the approval of task {row.task_id!r}", row.payload)

@@ -15,7 +15,7 @@ import apsw
 
 from ostinato import errors, threads
 from ostinato.core import codec
-from ostinato.store import chunks, database, guards, migrate, queries, vectors
+from ostinato.store import chunks, database, guards, inspection, migrate, queries, vectors
 
 T = TypeVar("T")
 Connection = Cursor = Any
@@ -165,6 +165,10 @@ class SqliteDatabase:
             "journal_mode": journal,
             "synchronous": {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}.get(synchronous, "?"),
         }
+
+    async def damage(self, seconds: float) -> inspection.Damage:
+        with _typed_errors:
+            return await asyncio.to_thread(inspection.of_file, self.path, seconds)
 
     # --- on the threads ----------------------------------------------------------------------------------------
 

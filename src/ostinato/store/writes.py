@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.core import codec, ledger, pages, rows, states
+from ostinato.core import codec, items, ledger, pages, rows, states
 from ostinato.store import budgets, tallies
 
 Row = tuple[Any, ...]
@@ -128,7 +128,8 @@ def _items(tenant: str, book: ledger.Ledger) -> Writes:
     for item_id, item in sorted(book.changed_items.items()):  # two transactions lock items in the same order
         if item_id not in book.new_items:
             payload = book.new_payloads.get(item_id)
-            changed.append((tenant, item_id, item.was_status, *_item_changes(item), payload, *item.was_seen))
+            digest = None if payload is None else items.with_payload(item.digest, payload)
+            changed.append((tenant, item_id, item.was_status, *_item_changes(item), payload, *item.was_seen, digest))
     return [("insert_item", new), ("update_item", changed)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -9,6 +10,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import apsw
 
 from tests.acceptance.cli.support import FINE, Shell, stop
 
@@ -25,6 +29,44 @@ def test_doctor_says_how_things_stand(shell: Shell) -> None:
     assert answer["deadLetters"] >= 1
     assert any("dead letter" in warning for warning in answer["warnings"])
     assert answer["versions"].keys() == {"ostinato", "python", "platform"}
+
+
+def opened(path: Path) -> Any:
+    return apsw.Connection(str(path))
+
+
+def test_doctor_does_not_call_a_damaged_file_durable(tmp_path: Path) -> None:
+    """F-3: a page is overwritten that nothing else reads, and the exit code says so too."""
+    path = tmp_path / "test.db"
+    shell = Shell(tmp_path, f"sqlite:///{path}")
+    shell.run("doctor", "--migrate")
+    assert re.search(r"^damage +none found \(looked at (\d+) of \1 tables\)$", shell.run("doctor"), re.M)
+    assert re.search(r"^triggers +all triggers are there$", shell.run("doctor"), re.M)
+    with contextlib.closing(opened(path)) as connection:
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'edge'")
+    with path.open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xaa" * 4096)
+    found = shell.run("doctor", code=1)
+    assert re.search(r"^durable +NO", found, re.M)
+    assert re.search(r"^damage +FOUND: ", found, re.M)
+    answer = shell.json("doctor", code=1)
+    assert answer["database"]["durable"] is False
+    assert answer["damage"]["found"]
+    assert any("the database is damaged" in warning for warning in answer["warnings"])
+
+
+def test_doctor_misses_triggers(tmp_path: Path) -> None:
+    """A-6: a database that no longer refuses illegal moves is not called durable."""
+    path = tmp_path / "test.db"
+    shell = Shell(tmp_path, f"sqlite:///{path}")
+    shell.run("doctor", "--migrate")
+    with contextlib.closing(opened(path)) as connection:
+        connection.execute("DROP TRIGGER job_move")
+    assert re.search(r"^triggers +the trigger job_move is missing$", shell.run("doctor", code=1), re.M)
+    answer = shell.json("doctor", code=1)
+    assert answer["triggers"] == ["the trigger job_move is missing"]
+    assert answer["database"]["durable"] is False
 
 
 def test_doctor_makes_a_database_when_asked(url: str, tmp_path: Path) -> None:

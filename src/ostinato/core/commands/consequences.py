@@ -185,7 +185,8 @@ def run_again(
         book.reopen_job(job, {"tasks": ids, "actor": actor})
     elif always_reopen:
         job.failure_detected_at = None
-        book.emit(job, events.JOB_RESUMED, data=event_data(tasks=ids, actor=actor))
+        told = {"tasks": ids, "actor": actor, "deadlineAt": job.deadline_at}
+        book.emit(job, events.JOB_RESUMED, data=codec.encode_own(told))
     rerun = frozenset(task.key for task in tasks)
     for task in tasks:
         if task.task_id in inputs:

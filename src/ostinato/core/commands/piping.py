@@ -47,7 +47,7 @@ class EnterItem(msgspec.Struct, gc=False):
 
     def is_same(self, known: items.Item) -> bool:
         codec.check_open(known.digest)
-        return (known.pipeline, known.digest) == (self.pipeline, items.digest(self.payload))
+        return (known.pipeline, items.entered(known.digest)) == (self.pipeline, items.digest(self.payload))
 
     def apply(self, book: ledger.Ledger) -> Entered:
         known = book.items_by_id.get(self.item_id)

@@ -119,6 +119,8 @@ class Submit(msgspec.Struct, gc=False):
             "priority": job.priority,
             "tags": self.spec.tags,
         }
+        if job.idempotency_key is not None:
+            data["idempotencyKey"] = job.idempotency_key
         if job.max_parallel is not None:
             data["maxConcurrency"] = job.max_parallel
         if job.budget is not None:

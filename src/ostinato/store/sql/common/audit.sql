@@ -25,8 +25,8 @@ SELECT task_id, key, CASE WHEN length(output) <= :most THEN output END FROM step
 WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: audit_signals
--- Which signals a job has got, with payloads that may be references to blobs.
-SELECT name, signal_id, CASE WHEN length(payload) <= :most THEN payload END FROM signal
+-- Which signals a job has got and which were taken, with payloads that may be references to blobs.
+SELECT name, signal_id, CASE WHEN length(payload) <= :most THEN payload END, taken, seq FROM signal
 WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: audit_tags
@@ -40,3 +40,142 @@ SELECT digest FROM blob WHERE tenant = :tenant AND job_id = :job_id;
 -- name: audit_leases
 -- What the workers of a tenant hold.
 SELECT token, tasks FROM lease WHERE tenant = :tenant;
+
+-- name: audit_gate_keys
+-- The keys of gates that a job stands for.
+SELECT gate, key FROM gate_key WHERE tenant = :tenant AND job_id = :job_id;
+
+-- name: audit_reviewed
+-- The item whose newest run a job is, with who reviewed it, and the moves that were made at that moment.
+SELECT i.item_id, i.reviewed_by, i.reviewed_at, h.moved_by
+FROM item i LEFT JOIN status_history h ON h.tenant = i.tenant AND h.item_id = i.item_id AND h.at = i.reviewed_at
+WHERE i.tenant = :tenant AND i.job_id = :job_id;
+
+-- name: audit_lost_items
+-- Items that are not there and of which a run or a history is.
+SELECT t.value FROM job_tag t JOIN job j ON j.tenant = t.tenant AND j.job_id = t.job_id
+WHERE t.tenant = :tenant AND t.key = 'item' AND j.name LIKE 'pipeline:%'
+    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = t.tenant AND i.item_id = t.value)
+UNION
+SELECT h.item_id FROM status_history h
+WHERE h.tenant = :tenant
+    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = h.tenant AND i.item_id = h.item_id)
+ORDER BY 1 LIMIT :most;
+
+-- name: audit_items
+-- Items with what was given for them and whether that is encrypted, from a place on.
+SELECT item_id, digest, payload, substr(payload, 1, 1) = :mark FROM item
+WHERE tenant = :tenant AND item_id > :after ORDER BY item_id LIMIT :most;
+
+-- name: audit_ids_of_item
+-- The jobs that items name as their newest runs, in order, and whether they are there.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM item x
+    WHERE x.tenant = :tenant AND x.job_id > :after AND x.job_id IS NOT NULL ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_task
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM task x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_event_page
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM event_page x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_timer
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM timer x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_step
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM step x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_signal
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM signal x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_dead_letter
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM dead_letter x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_blob
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM blob x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_ready
+-- Jobs that have something in the queue and are not there themselves. (The queue is in the order of claims: all of it is
+-- read once.)
+SELECT DISTINCT x.job_id, false FROM ready x
+WHERE x.tenant = :tenant AND x.job_id > :after
+    AND NOT EXISTS (SELECT 1 FROM job j WHERE j.tenant = x.tenant AND j.job_id = x.job_id)
+ORDER BY x.job_id LIMIT :most;
+
+-- name: audit_ids_of_edge
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM edge x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_job_tag
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM job_tag x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_approval
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM approval x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_usage
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM usage x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_gate_key
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM gate_key x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;

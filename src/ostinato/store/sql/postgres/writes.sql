@@ -454,16 +454,17 @@ UPDATE item AS x SET
     version = r.version, status = r.status, open = r.open, job_id = r.job_id, run = r.run, steps = r.steps,
     step = r.step, attempt = r.attempt, retry_at = r.retry_at, failures = r.failures, error_type = r.error_type,
     status_at = r.status_at, reviewed_by = r.reviewed_by, reviewed_at = r.reviewed_at, via = r.via,
-    payload = coalesce(r.payload, x.payload)
+    payload = coalesce(r.payload, x.payload), digest = coalesce(r.digest, x.digest)
 FROM (
     SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
         :rows.1::text[], :rows.2::int8[], :rows.3::int8[], :rows.4::int8[], :rows.5::bool[], :rows.6::text[],
         :rows.7::int8[], :rows.8::bytea[], :rows.9::text[], :rows.10::int8[], :rows.11::int8[], :rows.12::int8[],
         :rows.13::text[], :rows.14::int8[], :rows.15::text[], :rows.16::int8[], :rows.17::text[], :rows.18::bytea[],
-        :rows.19::int8[], :rows.20::int8[], :rows.21::bytea[], :rows.22::int8[]
+        :rows.19::int8[], :rows.20::int8[], :rows.21::bytea[], :rows.22::int8[], :rows.23::bytea[]
     ) AS u (
         item_id, was_status, version, status, open, job_id, run, steps, step, attempt, retry_at, failures, error_type,
-        status_at, reviewed_by, reviewed_at, via, payload, was_version, was_run, was_steps, was_reviewed_at
+        status_at, reviewed_by, reviewed_at, via, payload, was_version, was_run, was_steps, was_reviewed_at,
+        digest
     ) OFFSET 0
 ) r
 WHERE x.tenant = r.tenant AND x.item_id = r.item_id AND x.status = r.was_status

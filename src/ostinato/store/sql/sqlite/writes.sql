@@ -249,7 +249,7 @@ VALUES (
 UPDATE item SET
     version = ?4, status = ?5, open = ?6, job_id = ?7, run = ?8, steps = ?9, step = ?10, attempt = ?11, retry_at = ?12,
     failures = ?13, error_type = ?14, status_at = ?15, reviewed_by = ?16, reviewed_at = ?17, via = ?18,
-    payload = coalesce(?19, payload)
+    payload = coalesce(?19, payload), digest = coalesce(?24, digest)
 WHERE tenant = ?1 AND item_id = ?2 AND status = ?3 AND version = ?20 AND run = ?21 AND steps = ?22 AND reviewed_at IS ?23
 RETURNING 1;
 

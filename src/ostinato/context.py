@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Protocol, TypedDict, Unpack
 
 import msgspec
 
-from ostinato import errors, secrets, threads
+from ostinato import errors, secrets, suspension, threads
 from ostinato.core import approvals, arguments, codec, commands, documents, graph, rows, statuses, usage
 
 READ_AHEAD = 64
@@ -28,14 +29,6 @@ def about(tenant: str, lease: rows.Lease) -> dict[str, Any]:
         "attempt": lease.attempt,
         "correlation_id": lease.correlation_id,
     }
-
-
-class Suspended(BaseException):
-    """The function is to be left now and entered again later. Let it pass: do not catch BaseException in a function."""
-
-    def __init__(self, command: commands.Suspend | commands.FinishItem) -> None:
-        super().__init__("the engine has taken over from here; let this exception pass through your code")
-        self.command = command
 
 
 class Asked(TypedDict, total=False):
@@ -68,6 +61,7 @@ class Services(Protocol):
     secrets: secrets.SecretSource | None
     """None leaves references to secrets in an input as they are."""
 
+    def now(self) -> int: ...
     async def execute(self, command: commands.Command, /) -> Any: ...
     async def read_steps(self, lease: rows.Lease, /) -> dict[str, bytes]: ...
     async def read_outputs(self, lease: rows.Lease, wanted: Sequence[str] | None, /) -> dict[str, Any]: ...
@@ -132,6 +126,14 @@ class Context:
         self._uses: dict[str, int] = {}
         self._input: dict[str, Any] = {}
         self._outputs: DependencyOutputs | None = None
+        self._under_way = 0
+        """Steps that have begun and are not recorded yet, and the like."""
+        self._reading: asyncio.Future[dict[str, bytes]] | None = None
+        self.home: asyncio.Task[Any] | None = None
+        """The task of the event loop in which the function runs; None for one that runs in a thread."""
+        self.coroutine: Any = None
+        self.leaving: suspension.Suspension | None = None
+        """What the function is left for, if it waits durably."""
         self.redactor: secrets.Redactor | None = None
         """Hides the secrets of this attempt in what goes out of it; None if it has none."""
         self.cancelled = False
@@ -203,15 +205,19 @@ class Context:
         recorded = await self._recorded(key)
         if recorded is not None:
             return codec.decode(recorded)
-        if inspect.iscoroutinefunction(function):
-            result = await function(*args, **kwargs)
-        else:
-            result = await threads.run(lambda: function(*args, **kwargs))
-            if inspect.isawaitable(result):
-                result = await result
-        what = f"the result of step {name!r}"
-        output = self.redacted(codec.encode(result, what, self._services.max_payload_bytes))
-        await self._services.execute(commands.RecordStep(self._lease, key, output))
+        self._under_way += 1
+        try:
+            if inspect.iscoroutinefunction(function):
+                result = await function(*args, **kwargs)
+            else:
+                result = await threads.run(lambda: function(*args, **kwargs))
+                if inspect.isawaitable(result):
+                    result = await result
+            what = f"the result of step {name!r}"
+            output = self.redacted(codec.encode(result, what, self._services.max_payload_bytes))
+            await self._services.execute(commands.RecordStep(self._lease, key, output))
+        finally:
+            self._under_way -= 1
         self._remember(key, output)
         return codec.decode(output)
 
@@ -220,7 +226,7 @@ class Context:
         graph.check_seconds(seconds, "seconds")
         key = self._next_key("sleep")
         if await self._recorded(key) is None:
-            raise Suspended(commands.Suspend(self._lease, "sleep", key, seconds=seconds))
+            await self._wait(commands.Suspend(self._lease, "sleep", key, seconds=seconds))
 
     async def wait_for(self, name: str, timeout: float | None = None) -> Any:
         """Wait durably for a signal sent to this job, and return its payload. Raises SignalTimeout."""
@@ -230,7 +236,7 @@ class Context:
         key = self._next_key(f"wait:{name}")
         recorded = await self._recorded(key) or await self._recorded(f"{key}!{self.attempt}")
         if recorded is None:
-            raise Suspended(commands.Suspend(self._lease, "wait", key, name=name, seconds=timeout))
+            await self._wait(commands.Suspend(self._lease, "wait", key, name=name, seconds=timeout))
         outcome = codec.decode(recorded)
         if "timedOut" in outcome:
             raise errors.SignalTimeout(f"the signal {name!r} did not arrive in time")
@@ -256,7 +262,7 @@ class Context:
             if self.redactor is not None:
                 approval = approvals.read_document(self.redactor.document(msgspec.to_builtins(approval)))
             data = self.redacted(data)
-            raise Suspended(commands.Suspend(self._lease, "approval", key, approval=approval, payload=data))
+            await self._wait(commands.Suspend(self._lease, "approval", key, approval=approval, payload=data))
         result: dict[str, Any] = codec.decode(recorded)
         if result["decision"] == approvals.REJECT:
             raise errors.Rejected(approvals.rejection(title, result), **result)
@@ -275,10 +281,11 @@ class Context:
             return codec.decode(recorded)
         if self.redactor is not None:
             tasks = self.redactor.document(tasks)
-        specs, inputs = await self._services.prepare_tasks(tasks)
-        added = await self._services.execute(
-            commands.AddTasks(self.job_id, specs, inputs, self._lease, key, most=self._services.max_tasks)
-        )
+        with self._busy():
+            specs, inputs = await self._services.prepare_tasks(tasks)
+            added = await self._services.execute(
+                commands.AddTasks(self.job_id, specs, inputs, self._lease, key, most=self._services.max_tasks)
+            )
         self._remember(key, codec.encode(added))
         return added
 
@@ -289,10 +296,11 @@ class Context:
             status, reason = self.redactor.document([status, reason])
         arguments.text(status, "status", statuses.LONGEST_STATUS)
         approvals.check_notes(reason, "reason")
-        raise Suspended(commands.FinishItem(self._lease, status, data, reason))
+        await self._wait(commands.FinishItem(self._lease, status, data, reason))
 
     async def publish(self, status: str, message: str | None = None) -> None:
         """Say how this job stands, for all who follow it. Whether that can be recorded is not the job's concern."""
+        await self._check_here()
         try:
             if self.redactor is not None:
                 status, message = self.redactor.document([status, message])
@@ -327,6 +335,7 @@ class Context:
     async def heartbeat(self) -> None:
         """Give others a turn, and leave here if the task was cancelled meanwhile, or its time is up."""
         await asyncio.sleep(0)
+        await self._check_here()
         if self.cancelled:
             raise errors.LeaseLost()
 
@@ -365,13 +374,54 @@ class Context:
         return name if count == 1 else f"{name}#{count}"
 
     async def _recorded(self, key: str) -> bytes | None:
+        await self._check_here()
         if self._steps is None:
-            self._steps = await self._services.read_steps(self._lease)
+            with self._busy():
+                if self._reading is None:
+                    self._reading = asyncio.ensure_future(self._services.read_steps(self._lease))
+                found = await asyncio.shield(self._reading)
+            if self._steps is None:  # several tasks of the function may have asked
+                self._steps = dict(found)
         return self._steps.get(key)
+
+    @contextlib.contextmanager
+    def _busy(self) -> Generator[None]:
+        """Something is under way that is waited for before the function is left."""
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+
+    async def _check_here(self) -> None:
+        """A function that was left, and swallowed that, gets nothing more done."""
+        if self.leaving is not None and self.leaving.decided:
+            await self.leaving.refuse()
+
+    async def _wait(self, command: suspension.Command) -> NoReturn:
+        """Leave the function until what the command waits for has come."""
+        if self.leaving is None:
+            self.leaving = suspension.Suspension(self.home, self.coroutine, lambda: self._under_way, self._keep_due)
+        due = None
+        if isinstance(command, commands.Suspend) and command.seconds is not None:
+            due = await self._recorded(_due_key(command))
+            if due is not None:
+                command.seconds = max(0.0, (codec.decode(due) - self._services.now()) / 1e6)
+        await self.leaving.wait(command, due_known=due is not None)
+
+    async def _keep_due(self, command: commands.Suspend) -> None:
+        """The function is left for something else first: record when this is over, for when it is entered again."""
+        if command.seconds is not None:
+            due = self._services.now() + int(command.seconds * 1e6)
+            await self._services.execute(commands.RecordStep(self._lease, _due_key(command), codec.encode(due)))
 
     def _remember(self, key: str, output: bytes) -> None:
         if self._steps is not None:
             self._steps[key] = output
+
+
+def _due_key(command: commands.Suspend) -> str:
+    return f"{command.key}!due"
 
 
 class SyncContext:
@@ -427,10 +477,10 @@ class SyncContext:
 
     def _wait(self, call: Coroutine[Any, Any, Any]) -> Any:
         # Suspended is a BaseException, which would stop the event loop if it left a task: carry it as a value.
-        async def carry() -> tuple[Any, Suspended | None]:
+        async def carry() -> tuple[Any, suspension.Suspended | None]:
             try:
                 return await call, None
-            except Suspended as suspended:
+            except suspension.Suspended as suspended:
                 return None, suspended
 
         result, suspended = asyncio.run_coroutine_threadsafe(carry(), self._loop).result()

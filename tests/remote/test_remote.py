@@ -68,6 +68,37 @@ async def test_a_remote_function_waits_for_people(office: Office) -> None:
         assert outputs == {"a": ["approve", ["bob"], [1]], "b": "'Go on?' was rejected by ann: not now"}
 
 
+async def test_a_remote_function_that_swallows_a_wait_waits_all_the_same(office: Office) -> None:
+    """B2: the worker without a database reports the wait, whatever the function returns."""
+    app = make()
+
+    @app.function
+    async def gathers(ctx: Context) -> Any:
+        answers = await asyncio.gather(ctx.approve("Pay?"), ctx.sleep(0.01), return_exceptions=True)
+        return [answer is None or answer.by for answer in answers]
+
+    @app.function
+    async def swallows(ctx: Context) -> Any:
+        try:
+            await ctx.sleep(0.01)
+        except BaseException:
+            return "swallowed"
+        return "rested"
+
+    @app.function
+    async def races(ctx: Context) -> Any:
+        return await asyncio.wait_for(ctx.wait_for("go"), 0.01)
+
+    async with working(office, app):
+        home = office.site.home
+        made = await home.submit(job(task("a", "gathers"), task("b", "swallows")))
+        await reaches(made, "a", "waiting")
+        await home.approvals.decide(made.job_id, "a", "approve", actor="ann")
+        assert await made.result(PATIENCE) == {"a": [["ann"], True], "b": "rested"}
+        error = await support.failure(await home.submit(job(task("c", "races"))))
+        assert "ctx.wait_for(name, timeout=seconds)" in error.failed["c"]["message"]
+
+
 async def test_a_remote_step_ends_its_item(office: Office) -> None:
     room = Newsroom(app=make())
     room.ending["score"] = "irrelevant"

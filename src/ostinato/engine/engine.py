@@ -287,6 +287,9 @@ class Engine:
 
     # --- what the context and the application need -------------------------------------------------------------
 
+    def now(self) -> int:
+        return self.db.now()
+
     async def execute(self, command: commands.Command) -> Any:
         return await self.committer.execute(command)
 

@@ -7,16 +7,17 @@ import collections
 import contextvars
 import functools
 import inspect
+import logging
 import random
 import time
 import traceback
 from collections.abc import Awaitable, Coroutine, Generator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import uuid_utils
 
-from ostinato import context, errors, functions, logs, options, secrets, threads, tracing
+from ostinato import context, errors, functions, logs, options, secrets, suspension, threads, tracing
 from ostinato.core import codec, commands, graph, retry, rows
 from ostinato.engine import committer
 
@@ -39,7 +40,7 @@ TURN = 20
 TURN_SECONDS = 0.001
 """How many attempts that wait for nothing are run, and for how long, before others have a turn in the event loop."""
 
-T = TypeVar("T")
+log = logging.getLogger("ostinato")
 Place = tuple[str, str, str]
 """Token, job and task: one may be claimed again here while the function of an earlier lease is still being stopped."""
 
@@ -292,7 +293,7 @@ class Worker:
             except StopIteration as ended:
                 report, at_once = ended.value, True
             else:
-                report = await _Rest(attempt, waits_for)
+                report = await _Rest(attempt, waits_for, running)
             finally:
                 del self._running[place]
             self._ended(running, report)
@@ -334,37 +335,66 @@ class Worker:
         function = self._functions[lease.name]
         try:
             ctx = running.ctx = context.Context(self._services, lease)
+            ctx.home = running.task
             given = ctx.ready(function.reads_outputs)
             if given is None:
                 given = await ctx.prepare(function.reads_outputs)
             arguments = function.bind(ctx, given)
             if lease.timeout is not None:
-                result = await _within(lease.timeout, self._call(function, arguments), ctx)
+                result = await _within(lease.timeout, self._call(function, arguments, ctx), ctx)
             elif function.is_async:
-                result = await function.code(**arguments)
+                ctx.coroutine = call = function.code(**arguments)
+                result = await call
             else:
-                result = await self._call(function, arguments)
+                result = await self._call(function, arguments, ctx)
+            if ctx.leaving is not None and (ctx.leaving.decided or ctx.leaving.left_open):
+                return self._left(running, function, ctx.leaving, "returned")
             output = codec.encode(result, "the output of the task", self._services.max_payload_bytes)
             return commands.Complete(lease, output if ctx.redactor is None else ctx.redacted(output))
-        except context.Suspended as suspended:
-            return suspended.command
         except asyncio.CancelledError:
             if running.revoked:
                 return None
             if running.handing_back is not None:
                 return commands.Release(lease, running.handing_back)
+            if (leaving := _leaving(running)) is not None:
+                return self._left(running, function, leaving)
             return self._failure(running, function, errors.OstinatoError("the function cancelled itself"))
         except BaseException as error:
-            suspended = _suspended_in(error)
-            if suspended is not None:
-                return suspended.command
+            if (leaving := _leaving(running)) is not None:
+                return self._left(running, function, leaving, None if _passed_on(error) else "raised something else")
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 error = errors.OstinatoError(f"the function raised {type(error).__name__}")
             return self._failure(running, function, error)
+        finally:
+            if running.ctx is not None and running.ctx.leaving is not None:
+                running.ctx.leaving.close()
 
-    async def _call(self, function: functions.Function, arguments: dict[str, Any]) -> Any:
+    def _left(
+        self,
+        running: _Running,
+        function: functions.Function,
+        leaving: suspension.Suspension,
+        instead: str | None = None,
+    ) -> committer.Report:
+        """The function was left for a durable wait, whatever its code has made of that."""
+        command = leaving.command
+        if command is None:
+            return self._failure(running, function, leaving.refusal or errors.TerminalError(suspension.LEFT_OPEN))
+        if instead is not None:
+            log.warning(
+                "function %r of task %s/%s caught what makes it wait, and %s. That is ignored, and the function is "
+                "entered again after the wait: catch Exception, not BaseException, and do not return from `finally`",
+                function.name,
+                *running.lease.key,
+                instead,
+            )
+        return command
+
+    async def _call(self, function: functions.Function, arguments: dict[str, Any], ctx: context.Context) -> Any:
         if function.is_async:
-            return await function.code(**arguments)
+            ctx.coroutine = call = function.code(**arguments)
+            return await call
+        ctx.home = None
         if function.takes_context:
             arguments["ctx"] = context.SyncContext(arguments["ctx"], asyncio.get_running_loop())
         result = await threads.run(lambda: function.code(**arguments))
@@ -392,16 +422,20 @@ class Worker:
         return commands.Fail(lease, _describe(error, redactor), retryable, delay)
 
 
-class _Rest(Awaitable[T]):
-    """What is left of a coroutine that was begun by hand, and waits for something now."""
+class _Rest(Awaitable[committer.Report | None]):
+    """What is left of an attempt that was begun by hand, and waits for something now."""
 
-    def __init__(self, begun: Coroutine[Any, Any, T], waits_for: Any) -> None:
+    def __init__(self, begun: Coroutine[Any, Any, committer.Report | None], waits_for: Any, running: _Running) -> None:
         self._begun = begun
         self._waits_for = waits_for
+        self._running = running
 
-    def __await__(self) -> Generator[Any, Any, T]:
+    def __await__(self) -> Generator[Any, Any, committer.Report | None]:
         waits_for = self._waits_for
         while True:
+            leaving = None if self._running.ctx is None else self._running.ctx.leaving
+            if leaving is not None and leaving.abandoned:
+                return leaving.command
             try:
                 try:
                     answer = yield waits_for
@@ -425,14 +459,16 @@ async def _within(seconds: float, call: Awaitable[Any], ctx: context.Context) ->
         raise
 
 
-def _suspended_in(error: BaseException) -> context.Suspended | None:
-    """A wait inside a task group arrives wrapped in a group."""
+def _leaving(running: _Running) -> suspension.Suspension | None:
+    leaving = None if running.ctx is None else running.ctx.leaving
+    return leaving if leaving is not None and leaving.decided else None
+
+
+def _passed_on(error: BaseException) -> bool:
+    """Whether the function let pass what makes it wait: out of a task group that comes wrapped."""
     if isinstance(error, BaseExceptionGroup):
-        found = error.subgroup(context.Suspended)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        while isinstance(found, BaseExceptionGroup):
-            found = found.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        return found if isinstance(found, context.Suspended) else None
-    return None
+        return error.subgroup(suspension.Suspended) is not None  # pyright: ignore[reportUnknownMemberType]
+    return isinstance(error, suspension.Suspended)
 
 
 def _describe(error: BaseException, redactor: secrets.Redactor | None) -> rows.Failure:

@@ -165,6 +165,9 @@ class RemoteEngine:
 
     # --- what the context needs ---------------------------------------------------------------------------------------
 
+    def now(self) -> int:
+        return time.time_ns() // 1000
+
     async def execute(self, command: commands.Command) -> Any:
         """Record a step, or let the job grow: again and again until the server has said that it did, or may not."""
         match command:

@@ -39,6 +39,19 @@ async def test_tasks_come_in_pages(site: Site) -> None:
     assert (await client.get(f"/v1/jobs/{job_id}?tasksLimit=0")).json()["tasks"] == []
 
 
+async def test_tasks_are_listed_by_state(site: Site) -> None:
+    """B6: what failed is found whatever the size of the job."""
+    client = site.client()
+    job_id = await submitted(client, job(*[task(f"t{n}", "nobody-has-this") for n in range(5)]))
+    await client.post(f"/v1/jobs/{job_id}/tasks/t4/skip", json={})
+    found = (await client.get(f"/v1/jobs/{job_id}?tasksState=skipped&tasksLimit=3")).json()
+    assert ([t["taskId"] for t in found["tasks"]], found["nextTask"]) == (["t4"], None)
+    more = (await client.get(f"/v1/jobs/{job_id}?tasksState=pending&tasksLimit=3&tasksAfter=1")).json()
+    assert [t["taskId"] for t in more["tasks"]] == ["t2", "t3"]
+    answer = await client.get(f"/v1/jobs/{job_id}?tasksState=done")
+    assert (answer.status_code, answer.json()["field"]) == (422, "state")
+
+
 async def test_an_idempotency_key_finds_the_job_of_before(site: Site) -> None:
     client = site.client()
     first = await client.post("/v1/jobs", json=ONE, headers={"Idempotency-Key": "k"})

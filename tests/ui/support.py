@@ -25,6 +25,8 @@ PATIENCE = float(os.environ.get("OSTINATO_UI_PATIENCE", "5"))
 """How many times slower than it should be a page may be on a busy machine without a graphics card."""
 SECONDS = 60.0
 """How long the engine may take for what a test waits for, with a browser and other tests beside it."""
+VOICE = "label-content-name-mismatch"
+"""Axe leaves this rule out unless told: whoever speaks to a page says what is written on a button."""
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 
 
@@ -242,7 +244,9 @@ def troubles(page: Page, *, only: list[str] | None = None) -> list[str]:
     """What axe finds wrong, serious or worse, with how all people can use a page: by all its rules, or `only` some."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
-    options = {"resultTypes": ["violations"]} | ({} if only is None else {"runOnly": only})
+    options = {"resultTypes": ["violations"], "rules": {VOICE: {"enabled": True}}} | (
+        {} if only is None else {"runOnly": only}
+    )
     found = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{violation['id']}: {node['target']} {node['failureSummary']}"

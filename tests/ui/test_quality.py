@@ -170,6 +170,46 @@ def test_two_thousand_tasks_can_be_used(site: Site, page: Page) -> None:
     print(f"opening a task: {time.monotonic() - began:.2f} s")
 
 
+@pytest.mark.timeout(180)
+def test_a_failed_task_is_found_among_eleven_thousand(site: Site, page: Page) -> None:
+    """B6: the page has the first ten thousand, says so, counts all of them, and shows what failed beyond them."""
+    site.cured = False
+    later = [task(f"t{n}", delay=3600) for n in range(11_000)]
+    job_id = site.submit(*later[:8000], name="huge")
+    job = site.run(site.app.job(job_id))
+    site.run(job.add_tasks(later[8000:]))
+    site.run(job.add_tasks([task("the-last", "fragile", input={"order": "A1"})]))
+
+    async def failed() -> bool:
+        return (await job.info()).failure_detected_at is not None
+
+    site.run(support.until(failed))
+    began = time.monotonic()
+    page.goto(f"{site.address}/ui/jobs/{job_id}?tab=tasks")
+    box = page.get_by_label("What to look at")
+    expect(box).to_contain_text("the-last TerminalError: the card for order A1", timeout=60_000)
+    print(f"opening 11,001 tasks: {time.monotonic() - began:.2f} s")
+    expect(page.get_by_text("This page shows the first 10,000 of 11,001 tasks, and")).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Tasks: 11000 .*1 failed"))).to_be_visible()
+    page.get_by_text("failed 1", exact=True).click()
+    expect(page.get_by_role("group", name="Tasks").get_by_role("button")).to_have_count(1)
+    page.get_by_text("failed 1", exact=True).click()
+    page.get_by_label("Only tasks with this").fill("t10999")
+    page.get_by_role("button", name="Open task t10999").click()
+    expect(page.locator("aside").get_by_role("heading", name="t10999", exact=True)).to_be_visible()
+    page.get_by_role("tab", name="Graph").click()
+    expect(page.get_by_role("img", name=re.compile("tasks from afar: .*1 failed"))).to_be_visible()
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.get_by_role("group", name="Attempts over time")).to_contain_text("the-last")
+    used = page.evaluate("performance.memory.usedJSHeapSize")
+    print(f"memory: {used / 1e6:.0f} MB")
+    assert used < 300e6
+    page.get_by_role("tab", name="Graph").click()
+    site.cured = True
+    site.run(job.retry_task("the-last"))
+    expect(box).not_to_contain_text("the-last")
+
+
 def test_ten_thousand_events_do_not_freeze_the_page(site: Site, page: Page) -> None:
     job_id = site.submit(*[task(f"t{n}") for n in range(3400)], name="chatty")
     site.ended(job_id)

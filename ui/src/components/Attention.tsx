@@ -10,13 +10,16 @@ import { WHY } from '../services/jobs';
 export function Attention({
   jobId,
   tasks,
+  counts,
   onChoose,
 }: {
   jobId: string;
   tasks: readonly TaskRow[];
+  /** Of all tasks, of which some may not be known here. */
+  counts: Readonly<Record<string, number>>;
   onChoose: (taskId: string) => void;
 }) {
-  const found = attention(tasks);
+  const found = attention(tasks, counts.processing);
   if (found.length === 0) return null;
   return (
     <section

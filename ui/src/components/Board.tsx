@@ -1,5 +1,5 @@
 /** Statuses with how many items are in each, in a column for each phase. */
-import { Text } from '@mantine/core';
+import { Text, VisuallyHidden } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { CSSProperties } from 'react';
 import { columns, type StatusCount } from '../model/board';
@@ -39,14 +39,14 @@ export function Board({
                 } as CSSProperties
               }
               title={`${status.code} ${status.name}`}
-              aria-label={`${status.name}: ${status.items} items`}
               aria-current={status.name === chosen ? 'true' : undefined}
             >
               <span className="state-dot" aria-hidden="true" />
               <span className="clip" style={{ flex: 1 }}>
                 {status.name}
-              </span>
+              </span>{' '}
               <b>{status.items.toLocaleString()}</b>
+              <VisuallyHidden> items</VisuallyHidden>
             </Link>
           ))}
         </section>

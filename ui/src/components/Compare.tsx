@@ -71,11 +71,18 @@ export function Compare({
       ) : found.tasks === null ? (
         <Nothing title="There is no such job" />
       ) : (
-        <Differences
-          all={compareRuns(tasks, found.tasks, now)}
-          everything={everything}
-          jobIds={[job.jobId, other]}
-        />
+        <>
+          {(found.cut || job.totalTasks > tasks.length) && (
+            <Text fz="sm" c="dimmed" role="note" mb="xs">
+              Only the first tasks of such large jobs are compared.
+            </Text>
+          )}
+          <Differences
+            all={compareRuns(tasks, found.tasks, now)}
+            everything={everything}
+            jobIds={[job.jobId, other]}
+          />
+        </>
       )}
     </div>
   );
@@ -84,7 +91,9 @@ export function Compare({
 interface Other {
   readonly jobId?: string;
   /** Null if there is no such job. */
-  readonly tasks?: TaskRow[] | null;
+  readonly tasks?: readonly TaskRow[] | null;
+  /** It has more than are read here. */
+  readonly cut?: boolean;
   readonly error?: CombinedError;
 }
 
@@ -95,7 +104,7 @@ function useOther(jobId: string | undefined): Other {
     let left = false;
     if (jobId === undefined) return undefined;
     readTasks(client, jobId)
-      .then((tasks) => !left && setFound({ jobId, tasks }))
+      .then((read) => !left && setFound({ jobId, tasks: read?.tasks ?? null, cut: Boolean(read?.cursor) }))
       .catch((error: CombinedError) => !left && setFound({ jobId, error }));
     return () => {
       left = true;

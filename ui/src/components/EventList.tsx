@@ -10,7 +10,16 @@ import { Payload } from './Payload';
 import { Rows } from './Rows';
 
 /** What happened, in order. One event can be opened to see all of it. */
-export function EventList({ events, complete }: { events: readonly RunEvent[]; complete: boolean }) {
+export function EventList({
+  events,
+  complete,
+  cut,
+}: {
+  events: readonly RunEvent[];
+  complete: boolean;
+  /** There are more than are shown here. */
+  cut: boolean;
+}) {
   const [wanted, setWanted] = useState('');
   const [opened, setOpened] = useState<number | null>(null);
   const shown = useMemo(() => {
@@ -31,7 +40,7 @@ export function EventList({ events, complete }: { events: readonly RunEvent[]; c
         />
         <Text fz="sm" c="dimmed" role="status">
           {counted(shown.length, 'event')}
-          {complete ? '' : ', reading on…'}
+          {complete ? '' : cut ? ', the first of more' : ', reading on…'}
         </Text>
       </div>
       <div style={{ flex: 1, minHeight: 0 }}>

@@ -91,9 +91,11 @@ function Drawing({ run, tasks, chosen, onChoose, label: name = 'Graph of the job
     [nodes, chosen],
   );
   const large = tasks.length > MANY;
-  const afar = useStore((store) => store.transform[2] < READABLE) && large;
+  const [placed, setPlaced] = useState(false);
+  const tiny = useStore((store) => store.transform[2] < READABLE);
+  const afar = large && (tiny || !placed); // a pane that has no size yet would draw every card
   const showAll = useCallback(() => {
-    if (places) void fitBounds(boundsOf(places), { padding: 0.04 });
+    if (places) void fitBounds(boundsOf(places), { padding: 0.04 }).then(() => setPlaced(true));
   }, [places, fitBounds]);
   /** At what one should look at, if all of it would be too small to read. A small one is held nearer than a large one. */
   const begin = () => {

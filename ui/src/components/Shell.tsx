@@ -11,6 +11,7 @@ import {
   Text,
   Tooltip,
   UnstyledButton,
+  VisuallyHidden,
   useComputedColorScheme,
   useMantineColorScheme,
 } from '@mantine/core';
@@ -123,9 +124,10 @@ function Count({ of: count = 0, alarm, about }: { of?: number; alarm?: boolean; 
 
 function SearchButton() {
   return (
-    <UnstyledButton onClick={spotlight.open} aria-label="Search and commands" px="xs" py={4}>
+    <UnstyledButton onClick={spotlight.open} px="xs" py={4}>
       <Group gap={6} wrap="nowrap">
         <SearchIcon size={16} />
+        <VisuallyHidden hiddenFrom="sm">Search</VisuallyHidden>
         <Text fz="sm" c="dimmed" visibleFrom="sm">
           Search
         </Text>
@@ -182,7 +184,7 @@ function ViewerMenu() {
   return (
     <Menu position="bottom-end" width={240}>
       <Menu.Target>
-        <UnstyledButton aria-label="Who you are">
+        <UnstyledButton aria-label={`${viewer.tenant}: who you are`}>
           <Group gap={6} wrap="nowrap">
             <UserIcon />
             <Text fz="sm" visibleFrom="sm">

@@ -1,4 +1,4 @@
-import { Chip, Group, Text } from '@mantine/core';
+import { Button, Chip, Group, Text, TextInput } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { errorLine } from '../model/payload';
 import { countStates, type TaskRow } from '../model/run';
@@ -6,30 +6,51 @@ import { label, TASK_STATES } from '../model/states';
 import { Elapsed, State } from './bits';
 import { Rows } from './Rows';
 
+function isCalled(task: TaskRow, text: string): boolean {
+  return task.taskId.toLowerCase().includes(text) || task.name.toLowerCase().includes(text);
+}
+
 /** The tasks of a job in the producer's order, or only those that stand in one way. */
 export function TaskTable({
   tasks,
+  counts,
+  total,
   asOf,
   chosen,
   onChoose,
 }: {
   tasks: readonly TaskRow[];
+  /** Of all tasks of the job, of which some may not be known here. */
+  counts: Readonly<Record<string, number>>;
+  total: number;
   /** When this was so, if that is past. */
   asOf: string | null;
   chosen: string | undefined;
   onChoose: (taskId: string) => void;
 }) {
   const [picked, setPicked] = useState<string | null>(null);
-  const counts = useMemo(() => countStates(tasks), [tasks]);
-  const state = picked !== null && counts[picked] ? picked : null; // when the last of them moves on, all are shown again
-  const shown = useMemo(
-    () => (state === null ? tasks : tasks.filter((task) => task.state === state)),
-    [tasks, state],
-  );
+  const [wanted, setWanted] = useState('');
+  const known = useMemo(() => countStates(tasks), [tasks]);
+  const all: Readonly<Record<string, number>> = { ...known, ...counts };
+  const state = picked !== null && all[picked] ? picked : null; // when the last of them moves on, all are shown again
+  const text = wanted.trim().toLowerCase();
+  const shown = useMemo(() => {
+    const found = state === null ? tasks : tasks.filter((task) => task.state === state);
+    return text === '' ? found : found.filter((task) => isCalled(task, text));
+  }, [tasks, state, text]);
+  const there = state === null ? tasks.length : (known[state] ?? 0);
+  const of = state === null ? total : all[state]!;
   return (
     <div style={{ display: 'flex', flexDirection: 'column', height: '100%' }}>
       <Group gap={6} p="xs">
-        {TASK_STATES.filter((name) => counts[name]).map((name) => (
+        <TextInput
+          size="xs"
+          placeholder="Task or function"
+          aria-label="Only tasks with this in their id or the name of their function"
+          value={wanted}
+          onChange={(change) => setWanted(change.currentTarget.value)}
+        />
+        {TASK_STATES.filter((name) => all[name]).map((name) => (
           <Chip
             key={name}
             size="xs"
@@ -37,9 +58,19 @@ export function TaskTable({
             checked={state === name}
             onChange={(on) => setPicked(on ? name : null)}
           >
-            {label(name)} {counts[name]}
+            {label(name)} {all[name]!.toLocaleString()}
           </Chip>
         ))}
+        {of > there && (
+          <Text fz="xs" c="dimmed" role="status">
+            {there.toLocaleString()} of {of.toLocaleString()} are here
+          </Text>
+        )}
+        {of > there && shown.length === 0 && text !== '' && (
+          <Button size="compact-xs" variant="default" onClick={() => onChoose(wanted.trim())}>
+            Open task {wanted.trim()}
+          </Button>
+        )}
       </Group>
       <div style={{ flex: 1, minHeight: 0 }}>
         <Rows

@@ -1,8 +1,8 @@
 import { Group, Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { useMemo, type CSSProperties } from 'react';
-import type { RunEvent } from '../model/run';
-import { lanes, marks, span, type Attempt, type Lane } from '../model/timeline';
+import type { RunEvent, TaskRow } from '../model/run';
+import { lanes, lastAttempts, marks, span, type Attempt, type Lane } from '../model/timeline';
 import { absolute, duration } from '../model/time';
 import { label } from '../model/states';
 import { Loading, Nothing } from './Answer';
@@ -19,18 +19,26 @@ const WORDS = 40;
 export function Timeline({
   events,
   complete,
+  cut,
+  tasks,
   chosen,
   onChoose,
 }: {
   events: readonly RunEvent[];
   /** All events are there. */
   complete: boolean;
+  /** There are too many: of tasks that only later ones tell of, the last attempt is known. */
+  cut: boolean;
+  tasks: readonly TaskRow[];
   chosen: string | undefined;
   onChoose: (taskId: string) => void;
 }) {
   const now = useNow();
   const { ref, width: room } = useElementSize();
-  const found = useMemo(() => lanes(events), [events]);
+  const found = useMemo(
+    () => (cut ? lastAttempts(lanes(events), tasks) : lanes(events)),
+    [events, cut, tasks],
+  );
   const outcomes = useMemo(
     () => [...new Set(found.flatMap((lane) => lane.attempts.map(outcomeOf)))],
     [found],
@@ -61,6 +69,12 @@ export function Timeline({
         </div>
       </div>
       <Legend outcomes={outcomes} />
+      {cut && (
+        <Text fz="xs" c="dimmed" px="sm" py={4} role="note">
+          All attempts of the first {events.length.toLocaleString()} events; after them, the last attempt of
+          each task.
+        </Text>
+      )}
       <div style={{ flex: 1, minHeight: 0 }}>
         <Rows
           items={found}

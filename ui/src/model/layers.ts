@@ -9,6 +9,8 @@ const LONGEST_COLUMN = 50;
 const SWEEPS = 4;
 const GAP = { x: 72, y: 14 };
 const WRAP_GAP = 16;
+/** Very many that stand side by side make a square of this many rows for each column: it can be seen as a whole. */
+const SQUARE = (NODE.width + WRAP_GAP) / (NODE.height + GAP.y);
 
 /** Whether this is the better way: the careful one takes too long, or would make one endless column. */
 export function isLarge({ ids, edges }: LayoutRequest): boolean {
@@ -23,7 +25,8 @@ export function layered({ ids, edges }: LayoutRequest): Layout {
   const places: Record<string, { x: number; y: number }> = {};
   let x = 0;
   for (const layer of layers) {
-    const columns = Math.ceil(layer.length / LONGEST_COLUMN);
+    const longest = Math.max(LONGEST_COLUMN, Math.sqrt(layer.length * SQUARE));
+    const columns = Math.ceil(layer.length / longest);
     const rows = Math.ceil(layer.length / columns);
     layer.forEach((id, index) => {
       const column = Math.floor(index / rows);

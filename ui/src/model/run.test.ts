@@ -46,3 +46,14 @@ test('a job can be seen as it was', () => {
   expect(asOf(tasks, STORY, 7).map((row) => row.state)).toEqual(['completed', 'processing']);
   expect(asOf(tasks, STORY, 99).map((row) => row.state)).toEqual(['completed', 'failed']);
 });
+
+test('tasks that are read later are added, and replace what is older', () => {
+  const run = new Run([task('a'), task('b')]);
+  run.apply(STORY);
+  run.include([task('a', { state: 'pending' }), task('z', { state: 'failed', attempt: 1 })]);
+  expect(run.all().map(({ taskId, state }) => [taskId, state])).toEqual([
+    ['a', 'completed'],
+    ['b', 'failed'],
+    ['z', 'failed'],
+  ]);
+});

@@ -59,6 +59,12 @@ export function after(task: TaskRow, event: RunEvent): TaskRow {
   };
 }
 
+/** An event that was read meanwhile may have told more than what was asked for before it. */
+function isLater(read: TaskRow, known: TaskRow): boolean {
+  const at = (task: TaskRow) => Date.parse(task.finishedAt ?? task.startedAt ?? '') || 0;
+  return read.attempt > known.attempt || (read.attempt === known.attempt && at(read) > at(known));
+}
+
 type Listener = () => void;
 
 /** Tasks that can be watched one by one: a change of one does not draw the other two thousand again. */
@@ -94,6 +100,18 @@ export class Run {
     this.rows = new Map(tasks.map((task) => [task.taskId, task]));
     this.order = tasks.map((task) => task.taskId);
     this.changed([...this.watching.keys()]);
+  }
+
+  /** More tasks, or those that are known as they were read later. */
+  include(tasks: readonly TaskRow[]): void {
+    const fresh = tasks.filter((task) => {
+      const known = this.rows.get(task.taskId);
+      return known === undefined || isLater(task, known);
+    });
+    const added = fresh.filter((task) => !this.rows.has(task.taskId)).map((task) => task.taskId);
+    for (const task of fresh) this.rows.set(task.taskId, task);
+    this.order = [...this.order, ...added];
+    if (fresh.length) this.changed(fresh.map((task) => task.taskId));
   }
 
   /** Events in their order. Those of tasks that are not known yet are left for the next reading. */

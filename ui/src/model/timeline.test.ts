@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { events } from '../test/factories';
-import { lanes, marks, span } from './timeline';
+import { events, ran, task } from '../test/factories';
+import { lanes, lastAttempts, marks, span } from './timeline';
 
 const STORY = events(
   '0 - Job Created',
@@ -30,4 +30,17 @@ test('what still runs reaches until now', () => {
 test('lines are at round moments', () => {
   expect(marks({ start: 1000, end: 12_000 })).toEqual([0, 2000, 4000, 6000, 8000, 10_000]);
   expect(marks({ start: 0, end: 1 })).toEqual([0, 1]);
+});
+
+test('where not all events are known, the last attempt of each task is', () => {
+  const tasks = [
+    ran('a', 3, 4, { attempt: 2, state: 'failed' }),
+    ran('late', 20, 21, { state: 'failed' }),
+    task('idle'),
+  ];
+  const found = lastAttempts(lanes(STORY.slice(0, 3)), tasks);
+  expect(found.map((lane) => [lane.taskId, lane.attempts.map(({ outcome }) => outcome)])).toEqual([
+    ['a', ['failed', 'failed']],
+    ['late', ['failed']],
+  ]);
 });

@@ -1,5 +1,5 @@
 /** Attempts of tasks over time, from the events of a job. */
-import type { RunEvent } from './run';
+import type { RunEvent, TaskRow } from './run';
 
 export interface Attempt {
   readonly taskId: string;
@@ -49,6 +49,25 @@ export function lanes(events: readonly RunEvent[]): Lane[] {
     if (outcome !== undefined && attempts && last && last.end === null) {
       attempts[attempts.length - 1] = { ...last, end: at, outcome };
     }
+  }
+  return [...found].map(([taskId, attempts]) => ({ taskId, attempts }));
+}
+
+/** With the last attempt of each task of which that is not known, or not how it ended. */
+export function lastAttempts(known: readonly Lane[], tasks: readonly TaskRow[]): Lane[] {
+  const found = new Map(known.map((lane) => [lane.taskId, lane.attempts]));
+  for (const { taskId, attempt, state, startedAt, finishedAt } of tasks) {
+    if (startedAt === null || (finishedAt === null && state !== 'processing')) continue;
+    const before = found.get(taskId) ?? [];
+    if (before.at(-1)?.attempt === attempt && before.at(-1)!.end !== null) continue;
+    const last = {
+      taskId,
+      attempt,
+      start: Date.parse(startedAt),
+      end: finishedAt === null ? null : Date.parse(finishedAt),
+      outcome: state,
+    };
+    found.set(taskId, [...before.filter((one) => one.attempt !== attempt), last]);
   }
   return [...found].map(([taskId, attempts]) => ({ taskId, attempts }));
 }

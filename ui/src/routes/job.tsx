@@ -65,6 +65,10 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
   const then = at === undefined ? null : (history.events.findLast(({ seq }) => seq <= at)?.at ?? null);
   const run = useMemo(() => (past === null ? live.run : new Run(past, then)), [past, then, live.run]);
   const shown = past ?? tasks;
+  const cut = live.first !== null;
+  const told = job.taskStatuses as Record<string, number>;
+  /** The server counts all of them; it is only asked where not all are known here. */
+  const counts = past === null && (cut || !live.ready) ? told : countStates(shown);
   function go(change: Partial<JobSearch>, replace = false) {
     void navigate({ search: (before) => ({ ...before, ...change }), replace, resetScroll: false });
   }
@@ -80,8 +84,9 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
       about={<About job={job} />}
       actions={<JobActions job={job} again={again} />}
     >
-      <Progress counts={live.ready ? countStates(shown) : (job.taskStatuses as Record<string, number>)} />
-      {past === null && <Attention jobId={job.jobId} tasks={tasks} onChoose={choose} />}
+      <Progress counts={counts} />
+      {cut && <Part first={live.first!} more={tasks.length - live.first!} total={job.totalTasks} />}
+      {past === null && <Attention jobId={job.jobId} tasks={tasks} counts={counts} onChoose={choose} />}
       {live.error && <Trouble error={live.error} again={live.again} />}
       {history.error && <Trouble error={history.error} again={history.again} />}
       <div className="job-body">
@@ -108,19 +113,28 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
                 <Timeline
                   events={history.events}
                   complete={history.complete}
+                  cut={history.cut}
+                  tasks={tasks}
                   chosen={search.task}
                   onChoose={choose}
                 />
               </Tabs.Panel>
               <Tabs.Panel value="tasks" h="100%">
                 {live.ready ? (
-                  <TaskTable tasks={shown} asOf={then} chosen={search.task} onChoose={choose} />
+                  <TaskTable
+                    tasks={shown}
+                    counts={counts}
+                    total={past === null ? job.totalTasks : shown.length}
+                    asOf={then}
+                    chosen={search.task}
+                    onChoose={choose}
+                  />
                 ) : (
                   !live.error && <Loading />
                 )}
               </Tabs.Panel>
               <Tabs.Panel value="events" h="100%">
-                <EventList events={history.events} complete={history.complete} />
+                <EventList events={history.events} complete={history.complete} cut={history.cut} />
               </Tabs.Panel>
               <Tabs.Panel value="compare" h="100%">
                 {live.ready ? (
@@ -148,6 +162,16 @@ function Shown({ job, live, again }: { job: Job; live: ReturnType<typeof useRun>
         )}
       </div>
     </Page>
+  );
+}
+
+/** That not all of its tasks are here, and which are. */
+function Part({ first, more, total }: { first: number; more: number; total: number }) {
+  const others = more > 0 ? `, and ${more.toLocaleString()} of the others that failed, run or wait` : '';
+  return (
+    <Text fz="sm" c="dimmed" role="note" mt={6}>
+      {`This page shows the first ${first.toLocaleString()} of ${total.toLocaleString()} tasks${others}. The bar counts all of them.`}
+    </Text>
   );
 }
 

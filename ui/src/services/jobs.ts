@@ -23,9 +23,9 @@ export const JOB = graphql(`
 export type Job = NonNullable<ResultOf<typeof JOB>['job']>;
 
 export const TASKS = graphql(`
-  query Tasks($jobId: ID!, $first: Int!, $after: String) {
+  query Tasks($jobId: ID!, $first: Int!, $after: String, $state: String) {
     job(jobId: $jobId) {
-      tasks(first: $first, after: $after) {
+      tasks(first: $first, after: $after, state: $state) {
         nodes {
           taskId
           name

@@ -8,21 +8,41 @@ import { EVENTS, TASKS } from './jobs';
 
 const PAGE = 500;
 const MOST_TASKS = 10_000;
+const MOST_EVENTS = 50_000;
+/** Tasks in these states are looked for beyond the first ones, too. */
+const SOUGHT = ['failed', 'processing', 'waiting'] as const;
 
-export async function readTasks(client: Client, jobId: string): Promise<TaskRow[] | null> {
+export interface TasksRead {
+  readonly tasks: readonly TaskRow[];
+  /** Where the first ones end, if there are more. */
+  readonly cursor: string | null;
+}
+
+/** The first tasks of a job: all of them, unless there are very many. Null if there is no such job. */
+export async function readTasks(client: Client, jobId: string): Promise<TasksRead | null> {
   const tasks: TaskRow[] = [];
   let after: string | null = null;
   do {
-    const answer = await client
-      .query(TASKS, { jobId, first: PAGE, after }, { requestPolicy: 'network-only' })
-      .toPromise();
-    if (answer.error) throw answer.error;
-    if (!answer.data?.job) return null;
-    const page: NonNullable<typeof answer.data.job>['tasks'] = answer.data.job.tasks;
+    const page = await readPage(client, jobId, after);
+    if (page === null) return null;
     tasks.push(...page.nodes);
     after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
   } while (after !== null && tasks.length < MOST_TASKS);
-  return tasks;
+  return { tasks, cursor: after };
+}
+
+async function readPage(client: Client, jobId: string, after: string | null, state?: string) {
+  const answer = await client
+    .query(TASKS, { jobId, first: PAGE, after, state }, { requestPolicy: 'network-only' })
+    .toPromise();
+  if (answer.error) throw answer.error;
+  return answer.data?.job?.tasks ?? null;
+}
+
+/** Tasks beyond the first ones that one should know of: those that failed, run or wait. */
+async function readSought(client: Client, jobId: string, after: string): Promise<TaskRow[]> {
+  const pages = await Promise.all(SOUGHT.map((state) => readPage(client, jobId, after, state)));
+  return pages.flatMap((page) => page?.nodes ?? []);
 }
 
 export interface LiveRun {
@@ -32,12 +52,16 @@ export interface LiveRun {
   readonly again: () => void;
   /** Grows when the job itself has changed: its state, or its tasks. */
   readonly tick: number;
+  /** How many tasks were read from the first one on, if there are more. */
+  readonly first: number | null;
 }
 
 const NEW_TASKS = 'Job Tasks Added';
 const DRAWN_MS = 60;
 /** The job itself, and what is open beside it, is asked again so often at most. */
 const ASKED_MS = 500;
+/** Tasks beyond the first ones are looked for so often at most, while the job moves on. */
+const SOUGHT_MS = 5_000;
 
 /** Events that come while the tasks are read are applied after: together they are never older than either. */
 export function useRun(jobId: string): LiveRun {
@@ -51,15 +75,23 @@ export function useRun(jobId: string): LiveRun {
   const waiting = useRef<RunEvent[]>([]);
   const drawing = useRef<ReturnType<typeof setTimeout> | null>(null);
   const asking = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const seeking = useRef<ReturnType<typeof setTimeout> | null>(null);
   const loaded = useRef(false);
+  const [cut, setCut] = useState<{ first: number; cursor: string } | null>(null);
   useEffect(
     () => () => {
       clearTimeout(drawing.current ?? undefined);
       clearTimeout(asking.current ?? undefined);
-      drawing.current = asking.current = null;
+      clearTimeout(seeking.current ?? undefined);
+      drawing.current = asking.current = seeking.current = null;
     },
     [],
   );
+
+  const seek = async (cursor: string) => {
+    const found = await readSought(client, jobId, cursor);
+    if (loaded.current) run.include(found);
+  };
 
   useEvents({ jobId }, (event) => {
     waiting.current.push(event);
@@ -73,15 +105,24 @@ export function useRun(jobId: string): LiveRun {
       asking.current = null;
       setTick((count) => count + 1);
     }, ASKED_MS);
+    if (cut === null || event.taskId === null) return;
+    seeking.current ??= setTimeout(() => {
+      seeking.current = null;
+      seek(cut.cursor).catch(setError);
+    }, SOUGHT_MS);
   });
 
   useEffect(() => {
     let left = false;
     loaded.current = false;
     readTasks(client, jobId)
-      .then((tasks) => {
+      .then(async (read) => {
+        const cursor = read?.cursor ?? null;
+        const sought = cursor === null ? [] : await readSought(client, jobId, cursor);
         if (left) return;
-        run.replace(tasks ?? []);
+        const first = read?.tasks ?? [];
+        run.replace([...first, ...sought]);
+        setCut(cursor === null ? null : { first: first.length, cursor });
         run.apply(waiting.current.splice(0));
         loaded.current = true;
         setError(null);
@@ -94,7 +135,8 @@ export function useRun(jobId: string): LiveRun {
     };
   }, [client, jobId, run, reading, connections]);
 
-  return { run, ready, error, again: () => setReading((count) => count + 1), tick };
+  const again = () => setReading((count) => count + 1);
+  return { run, ready, error, again, tick, first: cut?.first ?? null };
 }
 
 export function useTasks(run: Run): readonly TaskRow[] {
@@ -107,16 +149,19 @@ export function useTasks(run: Run): readonly TaskRow[] {
 export interface History {
   readonly events: readonly RunEvent[];
   readonly complete: boolean;
+  /** There are more than are read here. */
+  readonly cut: boolean;
   readonly error: CombinedError | null;
   readonly again: () => void;
 }
 
-/** All events of a job, as they are read; `tick` reads what has come since. */
+/** The events of a job, as they are read, but not more than a page can hold; `tick` reads what has come since. */
 export function useHistory(jobId: string, tick: number, pause = false): History {
   const client = useClient();
   const [history, setHistory] = useState<Omit<History, 'again'>>({
     events: [],
     complete: false,
+    cut: false,
     error: null,
   });
   const [trial, setTrial] = useState(0);
@@ -125,7 +170,7 @@ export function useHistory(jobId: string, tick: number, pause = false): History 
   const wanted = useRef(0);
   useEffect(() => {
     wanted.current = tick;
-    if (pause || busy.current) return;
+    if (pause || busy.current || known.current.length >= MOST_EVENTS) return;
     busy.current = true;
     const read = async () => {
       for (;;) {
@@ -138,12 +183,15 @@ export function useHistory(jobId: string, tick: number, pause = false): History 
         const page = answer.data?.job?.events;
         known.current = [...known.current, ...(page?.nodes ?? [])];
         const complete = !page?.pageInfo.hasNextPage;
-        setHistory({ events: known.current, complete, error: null });
-        if (complete && seen === wanted.current) return;
+        const cut = !complete && known.current.length >= MOST_EVENTS;
+        setHistory({ events: known.current, complete, cut, error: null });
+        if (cut || (complete && seen === wanted.current)) return;
       }
     };
     read()
-      .catch((error: CombinedError) => setHistory({ events: known.current, complete: false, error }))
+      .catch((error: CombinedError) =>
+        setHistory({ events: known.current, complete: false, cut: false, error }),
+      )
       .finally(() => {
         busy.current = false;
       });

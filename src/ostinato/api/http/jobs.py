@@ -106,10 +106,11 @@ async def show_job(
     job: Job,
     tasks_after: Annotated[int, Query(alias="tasksAfter", ge=-1, lt=2**31)] = -1,
     tasks_limit: Annotated[int, Query(alias="tasksLimit", ge=0, le=calls.MOST)] = calls.MOST,
+    tasks_state: Annotated[str | None, Query(alias="tasksState")] = None,
 ) -> models.JobDetail:
-    """Show a job with its tasks."""
+    """Show a job with its tasks, or with those in one state."""
     view = await job.info()
-    tasks = await job.tasks(after=tasks_after, most=tasks_limit) if tasks_limit else []
+    tasks = await job.tasks(state=tasks_state, after=tasks_after, most=tasks_limit) if tasks_limit else []
     more = tasks[-1].position if tasks and len(tasks) == tasks_limit else None
     used = await job.usage()
     return models.JobDetail(**msgspec.structs.asdict(view), tasks=tasks, next_task=more, usage=used)

@@ -40,11 +40,11 @@ async def rotate(
     """Encrypt everything of one tenant, or of all of them, with the first key; how many rows that were."""
     done = 0
     for owner in [tenant] if tenant is not None else await target.tenants():
-        for table in rotation.TABLES:
-            after: dict[str, Any] | None = table.key
+        for walk in rotation.WALKS:
+            after: dict[str, Any] | None = walk.start
             while after is not None:
-                count, after = await target.reseal(owner, keyring, table, after)
+                count, after = await target.reseal(owner, keyring, walk, after)
                 done += count
                 if count:
-                    progress(owner, table.name, count)
+                    progress(owner, walk.table.name, count)
     return done

@@ -10,7 +10,7 @@ import pytest
 
 from ostinato import Keyring, Ostinato, Retry, audit, errors, rotation, testing
 from ostinato.store import queries, sealed
-from ostinato.store import rotation as tables
+from ostinato.store import rotation as walks
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -144,7 +144,7 @@ async def test_rotation_encrypts_everything_with_the_first_key(url: str) -> None
 
 
 async def test_rotation_goes_by_batches(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "TABLES", tuple(table._replace(batch=2) for table in tables.TABLES))
+    monkeypatch.setattr(walks, "WALKS", tuple(walk._replace(batch=2) for walk in walks.WALKS))
     async with opened(url, RING) as app:
         await run(app, *[task(f"t{n}", input={"n": n}) for n in range(7)])
     told: list[int] = []

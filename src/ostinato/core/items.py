@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from ostinato.core import budgets, codec, courses, states
+from ostinato.core.columns import Changes, NotStored, Payload
 
 REJECTED_TYPE: Final = "Rejected"
 """What the failure of an approval is called when somebody has rejected it."""
@@ -30,53 +31,52 @@ _stands = msgspec.json.Decoder(dict[str, Stand])
 
 
 class Item(msgspec.Struct, gc=False):
-    """One item. Field order is column order, up to `via`."""
+    """One item, without its payload."""
 
     item_id: str
     pipeline: str
-    version: int
-    status: int
-    open: bool
-    job_id: str | None
+    version: Changes[int]
+    status: Changes[int]
+    open: Changes[bool]
+    job_id: Changes[str | None]
     """The job of its newest run; None until the first."""
-    run: int
-    steps: bytes
-    step: str | None
+    run: Changes[int]
+    steps: Changes[bytes]
+    step: Changes[str | None]
     """What it is at, or waits for."""
-    attempt: int
-    retry_at: int | None
-    failures: int
+    attempt: Changes[int]
+    retry_at: Changes[int | None]
+    failures: Changes[int]
     """Failed attempts, over all runs."""
-    error_type: str | None
+    error_type: Changes[str | None]
     entered_at: int
-    status_at: int
+    status_at: Changes[int]
     submitted_by: str | None
-    reviewed_by: str | None
-    reviewed_at: int | None
-    digest: bytes
-    via: str | None = None
+    reviewed_by: Changes[str | None]
+    reviewed_at: Changes[int | None]
+    digest: Annotated[bytes, Payload("item_digest")]
+    via: Changes[str | None] = None
     """The moves that led to its status when it was put there; JSON, for the trigger that records them."""
-    # not stored
-    was_status: int = courses.NOWHERE
-    was_seen: tuple[int, int, bytes, int | None] = (0, 0, b"", None)
+    was_status: NotStored[int] = courses.NOWHERE
+    was_seen: NotStored[tuple[int, int, bytes, int | None]] = (0, 0, b"", None)
     """Its version, run, steps and when it was reviewed, as the database has them."""
-    was_open: bool = False
-    was_retrying: bool = False
-    was_question: str | None = None
+    was_open: NotStored[bool] = False
+    was_retrying: NotStored[bool] = False
+    was_question: NotStored[str | None] = None
     """The job in which people are asked about its budget, as the database has it."""
-    stands: dict[str, Stand] | None = None
-    was: dict[str, str | int] | None = None
+    stands: NotStored[dict[str, Stand] | None] = None
+    was: NotStored[dict[str, str | int] | None] = None
     """How the steps stood when the transaction began; None if none of them has moved."""
-    made: list[dict[str, Any]] = []
+    made: NotStored[list[dict[str, Any]]] = []
     """The moves of this transaction."""
-    begins_at: int | None = None
+    begins_at: NotStored[int | None] = None
     """The status that a new run begins at."""
-    over_budget: budgets.Exhausted | None = None
+    over_budget: NotStored[budgets.Exhausted | None] = None
     """The budget of its run, if that is what a step waits for."""
-    by: str | None = None
-    why: str | None = None
+    by: NotStored[str | None] = None
+    why: NotStored[str | None] = None
     """Who has moved it in this transaction, and why."""
-    told: str | None = None
+    told: NotStored[str | None] = None
     """Why, where nothing that people wrote may be in its history: events may be read by fewer."""
 
     def note(self) -> None:

@@ -1,10 +1,15 @@
-"""The rows that a transaction reads and writes. Field order is column order: the store writes them with `astuple`."""
+"""The rows that a transaction reads and writes. A field is a column, and field order is column order."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
+
+from ostinato.core import columns
+from ostinato.core.columns import Advances, Changes, Claims, Completes, NotStored, Payload
 
 TaskKey = tuple[str, str]
 """(job_id, task_id)"""
@@ -15,44 +20,44 @@ class Job(msgspec.Struct, gc=False):
 
     job_id: str
     name: str
-    state: str
+    state: Changes[str]
     priority: int
     request_id: str | None
     correlation_id: str
     idempotency_key: str | None
     request_hash: bytes | None
     tags: bytes
-    cascades: bool
+    cascades: Changes[bool]
     """Some task skips or runs when a dependency fails, so a failure may move tasks far down the graph."""
-    deadline_at: int | None
+    deadline_at: Changes[int | None]
     created_at: int
-    finished_at: int | None = None
-    failure_detected_at: int | None = None
-    last_seq: int = 0
-    total: int = 0
-    blocked: int = 0
-    active: int = 0
-    completed: int = 0
-    failed: int = 0
-    tolerated: int = 0
+    finished_at: Changes[int | None] = None
+    failure_detected_at: Changes[int | None] = None
+    last_seq: Advances[int] = 0
+    total: Changes[int] = 0
+    blocked: Advances[int] = 0
+    active: Advances[int] = 0
+    completed: Advances[int] = 0
+    failed: Changes[int] = 0
+    tolerated: Changes[int] = 0
     """Failed tasks that were optional."""
-    skipped: int = 0
-    cancelled: int = 0
+    skipped: Changes[int] = 0
+    cancelled: Changes[int] = 0
     trace_parent: str | None = None
     """The trace that it belongs to, as a W3C `traceparent`."""
     max_parallel: int | None = None
     """How many of its tasks may be pending or processing at the same time; the others wait for their turn."""
-    turns: int = 0
+    turns: Changes[int] = 0
     """How many are, if there is such a limit."""
-    budget: int | None = None
+    budget: Changes[int | None] = None
     """What it may cost, in millionths; when that is spent, nothing more of it begins."""
-    spent: int = 0
+    spent: Changes[int] = 0
     submitted_by: str | None = None
     """Who entered it, if somebody said so."""
-    was_seq: int = 0
-    """`last_seq` as it was loaded: the version of the job that a transaction has seen. Not a column."""
-    was_plain: tuple[object, ...] = ()
-    """How the fields stood that seldom change. Not a column either."""
+    was_seq: NotStored[int] = 0
+    """`last_seq` as it was loaded: the version of the job that a transaction has seen."""
+    was_plain: NotStored[tuple[object, ...]] = ()
+    """How the fields stood that seldom change."""
 
     def note(self) -> None:
         """Remember how the job stands now, in the database and here."""
@@ -60,14 +65,16 @@ class Job(msgspec.Struct, gc=False):
         self.was_plain = self.plain()
 
     def plain(self) -> tuple[object, ...]:
-        return (
-            self.state, self.cascades, self.deadline_at, self.finished_at, self.failure_detected_at, self.total,
-            self.failed, self.tolerated, self.skipped, self.cancelled, self.turns, self.budget, self.spent,
-        )  # fmt: skip
+        return _plain(self)
+
+
+_plain = operator.attrgetter(
+    *(column.name for column in columns.of(Job) if column.sets == frozenset({columns.CHANGE.name}))
+)
 
 
 class Task(msgspec.Struct, gc=False):
-    """One node of a job. The last three fields are not columns; `was` is how it stood when it was loaded."""
+    """One node of a job. `was` is how it stood when it was loaded."""
 
     job_id: str
     task_id: str
@@ -79,29 +86,29 @@ class Task(msgspec.Struct, gc=False):
     optional: bool
     dependencies: int
     options: bytes | None
-    input: bytes
-    state: str
-    attempt: int = 0
-    attempt_base: int = 0
+    input: Annotated[bytes, Payload("input")]
+    state: Changes[str]
+    attempt: Claims[int] = 0
+    attempt_base: Changes[int] = 0
     """Attempts used up before the last manual retry: the policy counts from here."""
-    crashes: int = 0
-    open_dependencies: int = 0
-    resuming: bool = False
+    crashes: Changes[int] = 0
+    open_dependencies: Changes[int] = 0
+    resuming: Changes[bool] = False
     """It was waiting inside its function: the next claim goes on with the same attempt."""
-    skipped_by_dependency: bool = False
-    output: bytes | None = None
-    error: bytes | None = None
-    started_at: int | None = None
-    finished_at: int | None = None
-    ready_at: int | None = None
+    skipped_by_dependency: Changes[bool] = False
+    output: Completes[Annotated[bytes | None, Payload("output")]] = None
+    error: Changes[Annotated[bytes | None, Payload("error")]] = None
+    started_at: Claims[int | None] = None
+    finished_at: Completes[int | None] = None
+    ready_at: Claims[int | None] = None
     """Since when it is pending; part of its key in the queue."""
-    worker: str | None = None
-    token: str | None = None
-    max_attempts: int = 1
-    timeout_at: int | None = None
-    was: str = ""
-    was_ready_at: int | None = None
-    dependants: Sequence[str] | None = None
+    worker: Claims[str | None] = None
+    token: Claims[str | None] = None
+    max_attempts: Claims[int] = 1
+    timeout_at: Claims[int | None] = None
+    was: NotStored[str] = ""
+    was_ready_at: NotStored[int | None] = None
+    dependants: NotStored[Sequence[str] | None] = None
     """Who waits for it, if that is known."""
 
     @property
@@ -128,9 +135,9 @@ class Approval(msgspec.Struct, gc=False):
     key: str
     state: str
     """`waiting`, `withdrawn`, `expired`, or what was decided."""
-    document: bytes
+    document: Annotated[bytes, Payload("approval")]
     """What is asked, and the decisions so far."""
-    payload: bytes | None
+    payload: Annotated[bytes | None, Payload("approval_payload")]
     """What it is about, if that is not the input of its task."""
     asked: str | None
     not_submitter: bool
@@ -141,8 +148,8 @@ class Approval(msgspec.Struct, gc=False):
     due_at: int | None
     escalated_at: int | None
     decided_at: int | None
-    given: bytes | None = None
-    """The payload itself, where it is known. Not a column."""
+    given: NotStored[bytes | None] = None
+    """The payload itself, where it is known."""
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -155,7 +162,7 @@ class Signal(msgspec.Struct, gc=False):
     job_id: str
     name: str
     signal_id: str
-    payload: bytes
+    payload: Annotated[bytes, Payload("signal")]
     taken: bool = False
     seq: int = 0
     """The number of the event that tells of it: signals are taken in this order, whatever their ids."""
@@ -219,5 +226,5 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     job_id: str
     task_id: str
     key: str
-    output: bytes
+    output: Annotated[bytes, Payload("step")]
     recorded_at: int

@@ -51,14 +51,10 @@ class Loaded(NamedTuple):
     edges: list[Row]
 
 
-GUARDED = ("update_job", "advance_job", "update_item", "hold_budget")
-"""Writes that only take effect on jobs, items and budgets that still are as the script thinks they are."""
-
-
 class Run(msgspec.Struct, frozen=True):
     """Run named writes in order, each over many rows. They must not touch the same row twice in one `Run`.
 
-    The driver counts what the guarded ones changed, and takes everything back if it is not all.
+    The driver counts what the guarded ones changed (`tables.GUARDED`), and takes everything back if it is not all.
     """
 
     writes: list[tuple[str, list[tuple[Any, ...]]]]

@@ -16,6 +16,7 @@ from asyncpg.connect_utils import SessionAttribute
 from asyncpg.exceptions import ClientConfigurationError, TargetServerAttributeNotMatched
 
 from ostinato import errors
+from ostinato.core import tables
 from ostinato.store import database, inspection, migrate, queries, rights, statements, walled
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ SETTINGS = {
     "idle_in_transaction_session_timeout": "10000",
 }
 
-_STATE, _READY_AT = 11, 22
+_STATE, _READY_AT = (list(tables.TASK.by_name).index(name) for name in ("state", "ready_at"))
 """Where these columns stand in a task, after the tenant."""
 
 # Another transaction got in the way; the same script on the new state may well succeed.

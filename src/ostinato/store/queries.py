@@ -2,6 +2,7 @@
 
 `sql/common/` holds what both databases understand; `sql/<dialect>/` the rest. `:rows.0` is the first column of a
 parameter that holds a set of rows: PostgreSQL takes each column as an array, SQLite the whole set as one JSON text.
+`{task t}` stands for all columns of a task, each as `t.column`. Writes of many rows are in no file: they are generated.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import re
 from importlib import resources
 from typing import NamedTuple
 
+from ostinato.store import generated
+
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)(?:\.(\d+))?")
+_COLUMNS = re.compile(r"\{(\w+)(?: (\w+))?\}")
 
 _BOTH_WAYS = " Both ways."
 """In the comment of a block that lists newest first: there is a twin that lists oldest first."""
@@ -36,7 +40,7 @@ class Block(NamedTuple):
 def blocks(dialect: str) -> dict[str, Block]:
     """All blocks of a dialect; its own override the common ones."""
     mark = "$" if dialect == "postgres" else "?"
-    found: dict[str, Block] = {}
+    found = {name: _number(name, sql, mark) for name, sql in generated.blocks(dialect).items()}
     for folder in ("common", dialect):
         for file in sorted((resources.files("ostinato.store") / "sql" / folder).iterdir(), key=lambda f: f.name):
             if file.name.endswith(".sql"):
@@ -49,7 +53,11 @@ def blocks(dialect: str) -> dict[str, Block]:
 
 def parse(text: str) -> dict[str, str]:
     parts = _HEADER.split(text)
-    return {name: body.strip().rstrip(";") for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    return {name: _spelt_out(body.strip().rstrip(";")) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _spelt_out(sql: str) -> str:
+    return _COLUMNS.sub(lambda columns: generated.selected(columns[1], columns[2] or ""), sql)
 
 
 def _number(name: str, sql: str, mark: str) -> Block:

@@ -8,36 +8,25 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ostinato import encryption
-from ostinato.core import codec
+from ostinato.core import codec, columns, tables
 from ostinato.store import database, sealed
 from ostinato.store.database import fetch
 
 
-class Table(NamedTuple):
-    """A table that holds payloads: its key after the tenant, where a walk over it starts, its payloads by kind."""
+class Walk(NamedTuple):
+    """A walk over a table with payloads: where it starts, and how many rows at a time."""
 
-    name: str
-    key: dict[str, Any]
-    payloads: dict[str, str]
+    table: tables.Table
     batch: int
 
+    @property
+    def start(self) -> dict[str, Any]:
+        return {name: _LEAST[self.table.by_name[name].type] for name in self.table.key}
 
-TABLES = (
-    Table("task", {"job": "", "task": ""}, {"input": "input", "output": "output", "error": "error"}, 200),
-    Table("step", {"job": "", "task": "", "key": ""}, {"output": "step"}, 500),
-    Table("signal", {"job": "", "name": "", "signal": ""}, {"payload": "signal"}, 500),
-    Table("blob", {"job": "", "digest": b""}, {"data": "blob"}, 4),
-    Table("event_page", {"job": "", "seq": 0}, {"body": "events"}, 50),
-    Table(
-        "approval",
-        {"job": "", "task": "", "key": ""},
-        {"document": "approval", "payload": "approval_payload"},
-        200,
-    ),
-    Table("outside_event", {"source": "", "event": ""}, {"data": "outside"}, 200),
-    Table("item", {"item": ""}, {"payload": "item", "digest": "item_digest"}, 200),
-    Table("result", {"job": ""}, {"document": "result", "text": "result_text"}, 50),
-)
+
+_LEAST: dict[str, Any] = {columns.TEXT: "", columns.NUMBER: 0, columns.BYTES: b""}
+_BATCHES = {"step": 500, "signal": 500, "blob": 4, "event_page": 50, "result": 50}
+WALKS = tuple(Walk(table, _BATCHES.get(table.name, 200)) for table in tables.SEALED)
 
 
 class Rotation:
@@ -56,30 +45,31 @@ class Rotation:
         return await self.db.read(script, snapshot=False)
 
     async def reseal(
-        self, tenant: str, keyring: encryption.Keyring, table: Table, after: dict[str, Any]
+        self, tenant: str, keyring: encryption.Keyring, walk: Walk, after: dict[str, Any]
     ) -> tuple[int, dict[str, Any] | None]:
-        """Encrypt the next batch of a table anew: how many rows that were, and where to go on (None at the end)."""
+        """Encrypt the next batch of a table again: how many rows that were, and where to go on (None at the end)."""
+        table = walk.table
 
         def script() -> database.Script[tuple[int, dict[str, Any] | None]]:
             places = {f"after_{name}": value for name, value in after.items()}
-            found = yield fetch(f"rotate_{table.name}", tenant=tenant, head=keyring.head, most=table.batch, **places)
+            found = yield fetch(f"rotate_{table.name}", tenant=tenant, head=keyring.head, most=walk.batch, **places)
             changed = 0
             last = after
             for row in found:
                 last = dict(zip(table.key, row, strict=False))
                 values = _resealed(tenant, keyring, table, last, row[len(table.key) :])
                 changed += len((yield fetch(f"reseal_{table.name}", tenant=tenant, **last, **values)))
-            return changed, last if len(found) == table.batch else None
+            return changed, last if len(found) == walk.batch else None
 
         return await self.db.write(script)
 
 
 def _resealed(
-    tenant: str, keyring: encryption.Keyring, table: Table, key: dict[str, Any], stored: tuple[bytes | None, ...]
+    tenant: str, keyring: encryption.Keyring, table: tables.Table, key: dict[str, Any], stored: tuple[bytes | None, ...]
 ) -> dict[str, bytes | None]:
     job_id, *place = key.values()
     values: dict[str, bytes | None] = {}
-    for (column, kind), old in zip(table.payloads.items(), stored, strict=True):
+    for (column, kind), old in zip(table.payloads().items(), stored, strict=True):
         values[f"old_{column}"] = values[f"new_{column}"] = old
         if old is not None and not old.startswith(keyring.head):
             about = sealed.about(tenant, job_id, kind, *place)

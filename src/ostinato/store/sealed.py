@@ -1,7 +1,7 @@
 """Encryption at the seam to the database: payloads are sealed on their way into it and opened on their way out.
 
-A script yields statements and receives rows, so one place sees everything that is stored: here. The tables below say
-where a statement carries payloads, and what each is bound to. Without a keyring none of this is there.
+A script yields statements and receives rows, so one place sees everything that is stored: here. The columns of a table
+say where its statements carry payloads, and what each is bound to. Without a keyring none of this is there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ostinato import encryption, errors
-from ostinato.core import codec, rows
+from ostinato.core import codec, rows, tables
 from ostinato.store import around, database
 
 T = TypeVar("T")
@@ -29,59 +29,66 @@ class Carrier(NamedTuple):
     """What does not open is left as it is, for a transition that others share: the trouble of its own task."""
 
 
-WRITES = {
-    "insert_blob": Carrier(1, (2,), ((3, "blob"),)),
-    "insert_task": Carrier(1, (2,), ((11, "input"),)),
-    "insert_ended_task": Carrier(1, (2,), ((11, "input"), (23, "output"), (24, "error"))),
-    "update_task": Carrier(1, (2,), ((10, "output"), (11, "error"))),
-    "complete_task": Carrier(1, (2,), ((3, "output"),)),
-    "update_task_and_input": Carrier(1, (2,), ((3, "input"), (11, "output"), (12, "error"))),
-    "insert_step": Carrier(1, (2, 3), ((4, "step"),)),
-    "insert_signal": Carrier(1, (2, 3), ((4, "signal"),)),
-    "insert_event_page": Carrier(1, (2,), ((5, "events"),)),
-    "insert_approval": Carrier(1, (2, 3), ((5, "approval"), (6, "approval_payload"))),
-    "insert_outside_event": Carrier(1, (2,), ((4, "outside"),)),
-    "insert_item": Carrier(1, (), ((19, "item_digest"), (21, "item"))),
-    "update_item": Carrier(1, (), ((18, "item"), (23, "item_digest"))),
-    "insert_result": Carrier(2, (), ((6, "result"), (7, "result_text"))),
-}
-_INPUT = 10
-_APPROVAL = Carrier(0, (1, 2), ((4, "approval"), (5, "approval_payload")))
-_ITEM = Carrier(0, (), ((18, "item_digest"),), leniently=True)
-_RESULT = Carrier(2, (), ((6, "result"), (7, "result_text")))
-_TASK = Carrier(0, (1,), ((_INPUT, "input"), (18, "output"), (19, "error")))
+def _written(write: tables.Write) -> Carrier | None:
+    payloads = tuple(
+        (write.place(name), column.payload) for name, column in write.given if column.payload and name == column.name
+    )
+    if not payloads:
+        return None
+    job, *place = map(write.place, write.table.key)
+    return Carrier(job, tuple(place), payloads)
+
+
+def _read(table: tables.Table, found: str = "", *, leniently: bool = False) -> Carrier:
+    """A query for these columns of a table, or for all. The parts of its key that are not found are arguments."""
+    names = found.split() if found else [column.name for column in table.columns]
+
+    def where(name: str) -> Place:
+        return names.index(name) if name in names else name
+
+    job, *place = table.key
+    payloads = tuple((names.index(name), kind) for name, kind in table.payloads().items() if name in names)
+    return Carrier(where(job), tuple(map(where, place)), payloads, leniently)
+
+
+WRITES = {name: carrier for name, write in tables.WRITES.items() if (carrier := _written(write))}
+_LOADED_ITEM = _read(tables.ITEM, " ".join([*tables.ITEM.by_name][:-2]), leniently=True)
+_RESULT = _read(tables.RESULT, "number result_id job_id domain kind created_at document text")
+_INPUT = list(tables.TASK.by_name).index("input")
+_DEPENDENCY = _read(tables.TASK, "task_id state output error")
+_FEED = _read(tables.EVENT_PAGE, "position transaction job_id first_seq at body")
 # Transitions load tasks without opening them: they move payloads about and never look inside, and one that cannot be
 # opened is the trouble of its own task, not of all that share its transaction.
 READS = {
-    "load_signals": Carrier(0, (1, 2), ((3, "signal"),)),
-    "load_approvals": _APPROVAL._replace(leniently=True),
-    "load_approvals_of_jobs": _APPROVAL._replace(leniently=True),
-    "load_inputs": Carrier(0, (1,), ((2, "input"),), leniently=True),
-    "read_approvals": _APPROVAL,
-    "audit_approvals": _APPROVAL,
-    "audit_steps": Carrier("job_id", (0, 1), ((2, "step"),)),
-    "audit_signals": Carrier("job_id", (0, 1), ((2, "signal"),)),
-    "list_tasks": _TASK,
-    "read_task": _TASK,
-    "read_all_dependency_outputs": Carrier("job_id", (0,), ((2, "output"), (3, "error"))),
-    "read_dependency_outputs": Carrier("job_id", (0,), ((2, "output"), (3, "error"))),
-    "read_job_outputs": Carrier("job_id", (0,), ((1, "output"),)),
-    "read_job_failures": Carrier("job_id", (0,), ((2, "error"),)),
-    "read_steps": Carrier("job_id", ("task_id", 0), ((1, "step"),)),
-    "read_blob": Carrier("job_id", ("digest",), ((0, "blob"),)),
-    "list_steps": Carrier("job_id", ("task_id", 0), ((1, "step"),)),
-    "list_pages": Carrier("job_id", (0,), ((3, "events"),)),
-    "feed": Carrier(2, (3,), ((5, "events"),)),
-    "feed_of_job": Carrier(2, (3,), ((5, "events"),)),
-    "list_outside_events": Carrier(0, (1,), ((3, "outside"),)),
-    "read_outside_events": Carrier(0, (1,), ((3, "outside"),)),
-    "read_item": Carrier(0, (), ((18, "item_digest"), (20, "item"))),
-    "audit_items": Carrier(0, (), ((1, "item_digest"), (2, "item")), leniently=True),
-    "load_items": _ITEM,
-    "load_items_by_id": _ITEM,
+    "load_signals": _read(tables.SIGNAL),
+    "load_approvals": _read(tables.APPROVAL, leniently=True),
+    "load_approvals_of_jobs": _read(tables.APPROVAL, leniently=True),
+    "load_inputs": _read(tables.TASK, "job_id task_id input", leniently=True),
+    "read_approvals": _read(tables.APPROVAL),
+    "audit_approvals": _read(tables.APPROVAL),
+    "audit_steps": _read(tables.STEP, "task_id key output"),
+    "audit_signals": _read(tables.SIGNAL, "name signal_id payload"),
+    "list_tasks": _read(tables.TASK),
+    "read_task": _read(tables.TASK),
+    "read_all_dependency_outputs": _DEPENDENCY,
+    "read_dependency_outputs": _DEPENDENCY,
+    "read_job_outputs": _read(tables.TASK, "task_id output"),
+    "read_job_failures": _read(tables.TASK, "task_id state error"),
+    "read_steps": _read(tables.STEP, "key output"),
+    "read_blob": _read(tables.BLOB, "data"),
+    "list_steps": _read(tables.STEP, "key output"),
+    "list_pages": _read(tables.EVENT_PAGE, "first_seq last_seq at body"),
+    "feed": _FEED,
+    "feed_of_job": _FEED,
+    "list_outside_events": _read(tables.OUTSIDE_EVENT),
+    "read_outside_events": _read(tables.OUTSIDE_EVENT),
+    "read_item": _read(tables.ITEM),
+    "audit_items": _read(tables.ITEM, "item_id digest payload", leniently=True),
+    "load_items": _LOADED_ITEM,
+    "load_items_by_id": _LOADED_ITEM,
     "read_result": _RESULT,
     "read_results": _RESULT,
-    "read_dead_letters": Carrier(0, (1,), ((5, "error"), (6, "input"))),
+    "read_dead_letters": _read(tables.TASK, "job_id task_id name failed_at attempt error input"),
 }
 
 

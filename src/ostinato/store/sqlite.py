@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import apsw
 
 from ostinato import errors, threads
-from ostinato.core import codec
+from ostinato.core import codec, tables
 from ostinato.store import chunks, database, guards, inspection, migrate, queries, vectors
 
 T = TypeVar("T")
@@ -349,7 +349,7 @@ class SqliteDatabase:
             if not rows:
                 continue
             sql = blocks[name].sql
-            if name not in database.GUARDED:
+            if name not in tables.GUARDED:
                 _write(cursor, sql, rows)
                 continue
             before = connection.total_changes()

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ostinato.store import database, queries
+from ostinato.core import tables
+from ostinato.store import queries
 
 Rows = list[tuple[Any, ...]]
 Values = Sequence[Any]
@@ -60,8 +61,8 @@ def together(writes: list[tuple[str, Rows]]) -> tuple[str, list[Any]]:
     else:
         names = _known_set(frozenset(names)) or names
         args = [arg for name in names for arg in _columns(name, tenant, rows_of.get(name))]
-    if set(database.GUARDED) & set(names):
-        args.append(sum(len(rows_of.get(name, ())) for name in database.GUARDED))
+    if set(tables.GUARDED) & set(names):
+        args.append(sum(len(rows_of.get(name, ())) for name in tables.GUARDED))
     return _sql(names, single=single), args
 
 
@@ -123,7 +124,7 @@ def _sql(names: tuple[str, ...], *, single: bool) -> str:
     for name in names:
         parts.append(f"{name} AS ({queries.renumber(blocks[name].sql, offset)})")
         offset += len(blocks[name].parameters)
-    guarded = [name for name in database.GUARDED if name in names]
+    guarded = [name for name in tables.GUARDED if name in names]
     last = "SELECT 1"
     if guarded:
         changed = " + ".join(f"(SELECT count(*) FROM {name})" for name in guarded)  # noqa: S608 -- our names

@@ -7,21 +7,24 @@ from typing import Any
 
 import msgspec
 
-from ostinato.core import codec, items, ledger, pages, rows, states
+from ostinato.core import codec, columns, items, ledger, pages, rows, states, tables
 from ostinato.store import budgets, tallies
 
 Row = tuple[Any, ...]
 Writes = list[tuple[str, list[Row]]]
 
-_job_changes = operator.attrgetter(
-    "state", "cascades", "deadline_at", "finished_at", "failure_detected_at", "last_seq", "total", "blocked", "active",
-    "completed", "failed", "tolerated", "skipped", "cancelled", "turns", "created_at", "budget", "spent",
-)  # fmt: skip
-_item_changes = operator.attrgetter(
-    "version", "status", "open", "job_id", "run", "steps", "step", "attempt", "retry_at", "failures", "error_type",
-    "status_at", "reviewed_by", "reviewed_at", "via",
-)  # fmt: skip
-_ITEM_COLUMNS = 20
+_inserted_job = tables.INSERT_JOB.values
+_changed_job = tables.UPDATE_JOB.values
+_advanced_job = tables.ADVANCE_JOB.values
+_inserted_task = tables.INSERT_TASK.values
+_ended_task = tables.INSERT_ENDED_TASK.values
+_changed_task = tables.UPDATE_TASK.values
+_claimed_task = tables.CLAIM_TASK.values
+_completed_task = tables.COMPLETE_TASK.values
+_task_with_input = tables.UPDATE_TASK_AND_INPUT.values
+_approval = tables.WRITES["insert_approval"].values
+_item_columns = operator.attrgetter(*(column.name for column in columns.of(items.Item)))
+_item_changes = operator.attrgetter(*tables.ITEM.of_set(columns.CHANGE.name))
 _CLAIMABLE = (states.PENDING, states.BLOCKED)
 _TOLD = (states.COMPLETED, states.FAILED)
 """How a task may end at once, when somebody outside tells of it before anybody else knows of its job."""
@@ -69,7 +72,7 @@ def _around(tenant: str, book: ledger.Ledger, letters: Writes, writer: str) -> W
         *_gate_keys(tenant, book),
         *_items(tenant, book),
         ("withdraw_approval", [(tenant, *key, book.now) for key in book.withdrawn]),
-        ("insert_approval", [(tenant, *_astuple(row)[:-1]) for row in book.changed_approvals.values()]),
+        ("insert_approval", [(tenant, *_approval(row)) for row in book.changed_approvals.values()]),
         ("insert_outside_event", [(tenant, *event) for event in book.new_outside_events]),
         ("hold_budget", budgets.held(book) if book.waits_for_tenant else []),
         ("add_usage", [(tenant, *key, *_astuple(u), book.last_usages.get(key)) for key, u in book.usages.items()]),
@@ -87,13 +90,11 @@ def _jobs(tenant: str, book: ledger.Ledger) -> Writes:
             continue
         job = jobs[job_id]
         if job.plain() == job.was_plain:
-            advanced.append(
-                (tenant, job_id, job.was_seq, job.last_seq, job.blocked, job.active, job.completed, job.created_at)
-            )
+            advanced.append((tenant, *_advanced_job(job)))
         else:
-            changed.append((tenant, job_id, job.was_seq, *_job_changes(job)))
+            changed.append((tenant, *_changed_job(job)))
     return [
-        ("insert_job", [(tenant, *_astuple(job)[:-2]) for job in new] if new else []),
+        ("insert_job", [(tenant, *_inserted_job(job)) for job in new] if new else []),
         ("insert_job_tag", [
             (tenant, job.job_id, key, value, job.created_at)
             for job in new if job.tags != codec.EMPTY_OBJECT
@@ -124,12 +125,12 @@ def _items(tenant: str, book: ledger.Ledger) -> Writes:
     new: list[Row] = []
     changed: list[Row] = []
     for item_id, payload in book.new_items.items():
-        new.append((tenant, *_astuple(book.items_by_id[item_id])[:_ITEM_COLUMNS], payload))
+        new.append((tenant, *_item_columns(book.items_by_id[item_id]), payload))
     for item_id, item in sorted(book.changed_items.items()):  # two transactions lock items in the same order
         if item_id not in book.new_items:
             payload = book.new_payloads.get(item_id)
             digest = None if payload is None else items.with_payload(item.digest, payload)
-            changed.append((tenant, item_id, item.was_status, *_item_changes(item), payload, *item.was_seen, digest))
+            changed.append((tenant, item_id, item.was_status, *item.was_seen, *_item_changes(item), payload, digest))
     return [("insert_item", new), ("update_item", changed)]
 
 
@@ -146,23 +147,15 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
     for (job_id, task_id), t in book.changed_tasks.items():
         state, was = t.state, t.was
         if state == states.COMPLETED and was == states.PROCESSING:
-            completed.append((tenant, job_id, task_id, t.output, t.finished_at))
+            completed.append((tenant, *_completed_task(t)))
             continue
         if state == states.PROCESSING and was in _CLAIMABLE and (job_id, task_id) not in book.run_again:
-            claimed.append((
-                tenant, job_id, task_id, t.attempt, t.started_at, t.ready_at, t.worker, t.token, t.max_attempts,
-                t.timeout_at,
-            ))  # fmt: skip
+            claimed.append((tenant, *_claimed_task(t)))
         elif was:
-            row = (
-                state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-                t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts,
-                t.timeout_at,
-            )  # fmt: skip
             if (job_id, task_id) in book.new_inputs:
-                changed_input.append((tenant, job_id, task_id, t.input, *row))
+                changed_input.append((tenant, *_task_with_input(t)))
             else:
-                changed.append((tenant, job_id, task_id, *row))
+                changed.append((tenant, *_changed_task(t)))
         if was == states.PENDING and (state != states.PENDING or t.ready_at != t.was_ready_at):
             unqueued.append((tenant, t.queue, t.name, -t.priority, t.was_ready_at, job_id, task_id))
         if state == states.PENDING and (was != states.PENDING or t.ready_at != t.was_ready_at):
@@ -173,10 +166,8 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
             gone_letters.append((tenant, job_id, task_id))
     new = book.new_tasks
     return [
-        ("insert_task", [_new_task(tenant, t) for t in new if t.state not in _TOLD] if new else []),
-        ("insert_ended_task", [
-            (*_new_task(tenant, t), t.output, t.error) for t in new if t.state in _TOLD
-        ] if new else []),
+        ("insert_task", [(tenant, *_inserted_task(t)) for t in new if t.state not in _TOLD] if new else []),
+        ("insert_ended_task", [(tenant, *_ended_task(t)) for t in new if t.state in _TOLD] if new else []),
         ("insert_edge", book.new_edges),
         ("update_task", changed),
         ("claim_task", claimed),
@@ -188,14 +179,6 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
         (name, letters)
         for name, letters in (("insert_dead_letter", new_letters), ("delete_dead_letter", gone_letters)) if letters
     ]  # fmt: skip
-
-
-def _new_task(tenant: str, t: rows.Task) -> Row:
-    return (
-        tenant, t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies,
-        t.options, t.input, t.state, t.attempt, t.open_dependencies, t.skipped_by_dependency, t.started_at,
-        t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    )  # fmt: skip
 
 
 def _error_type(task: rows.Task) -> str:

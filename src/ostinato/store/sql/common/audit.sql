@@ -6,7 +6,7 @@ SELECT task_id, ready_at FROM ready WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: audit_timers
 -- What tasks of a job wait for.
-SELECT job_id, task_id, kind, name, key, due_at FROM timer WHERE tenant = :tenant AND job_id = :job_id;
+SELECT {timer} FROM timer WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: audit_dead_letters
 -- Which tasks of a job failed for good.
@@ -14,9 +14,7 @@ SELECT task_id FROM dead_letter WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: audit_approvals
 -- What people were asked in a job.
-SELECT
-    job_id, task_id, key, state, document, payload, asked, not_submitter, submitted_by, version, requested_at,
-    due_at, escalated_at, decided_at
+SELECT {approval}
 FROM approval WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: audit_steps

@@ -2,7 +2,7 @@
 
 -- name: due_timers
 -- Timers whose time has come, of all tenants, oldest first.
-SELECT tenant, job_id, task_id, kind, name, key, due_at FROM timer
+SELECT tenant, {timer} FROM timer
 WHERE due_at IS NOT NULL AND due_at <= :now
 ORDER BY due_at
 LIMIT :most;

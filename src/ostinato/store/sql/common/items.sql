@@ -2,10 +2,7 @@
 
 -- name: read_item
 -- One item, with what was given for it.
-SELECT
-    item_id, pipeline, version, status, open, job_id, run, steps, step, attempt, retry_at, failures, error_type,
-    entered_at, status_at, submitted_by, reviewed_by, reviewed_at, digest, via, payload
-FROM item WHERE tenant = :tenant AND item_id = :item_id;
+SELECT {item} FROM item WHERE tenant = :tenant AND item_id = :item_id;
 
 -- name: find_items
 -- Items of a pipeline, newest first.

@@ -2,18 +2,12 @@
 
 -- name: read_job
 -- One job.
-SELECT
-    job_id, name, state, priority, request_id, correlation_id, idempotency_key, request_hash, tags, cascades,
-    deadline_at, created_at, finished_at, failure_detected_at, last_seq, total, blocked, active, completed, failed,
-    tolerated, skipped, cancelled, trace_parent, max_parallel, turns, budget, spent, submitted_by
+SELECT {job}
 FROM job WHERE tenant = :tenant AND job_id = :job_id;
 
 -- name: list_tasks
 -- Tasks of a job in the producer's order, from a place on.
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at, t.state
+SELECT {task t}, t.state
 FROM task t
 WHERE t.tenant = :tenant AND t.job_id = :job_id AND t.position > :after
     AND (CAST(:state AS TEXT) IS NULL OR t.state = :state)
@@ -22,10 +16,7 @@ LIMIT :most;
 
 -- name: read_task
 -- One task.
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at, t.state
+SELECT {task t}, t.state
 FROM task t
 WHERE t.tenant = :tenant AND t.job_id = :job_id AND t.task_id = :task_id;
 
@@ -82,7 +73,7 @@ SELECT data FROM blob WHERE tenant = :tenant AND job_id = :job_id AND digest = :
 
 -- name: read_timer
 -- What a task (or with an empty task id, the job) waits for.
-SELECT job_id, task_id, kind, name, key, due_at FROM timer
+SELECT {timer} FROM timer
 WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id;
 
 -- name: list_tenants

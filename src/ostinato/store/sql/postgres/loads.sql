@@ -53,30 +53,18 @@ SELECT NULL, NULL, ARRAY[c.job_id, c.task_id], c.rank, c.ready_at FROM c WHERE c
 
 -- name: load_jobs
 -- Jobs by id.
-SELECT
-    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
-    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
-    j.max_parallel, j.turns, j.budget, j.spent, j.submitted_by
+SELECT {job j}
 FROM unnest(:job_ids::text[]) AS k (job_id)
 CROSS JOIN LATERAL (SELECT * FROM job x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) j;
 
 -- name: load_jobs_by_idempotency_key
 -- Jobs by the key that their producer chose. Two that use a new key at once clash on its index, and one tries again.
-SELECT
-    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
-    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
-    j.max_parallel, j.turns, j.budget, j.spent, j.submitted_by
+SELECT {job j}
 FROM job j WHERE j.tenant = :tenant AND j.idempotency_key = ANY(:keys::text[]);
 
 -- name: load_tasks
 -- Tasks by key. (OFFSET 0 keeps each lookup an index lookup, whatever the planner thinks of the tables.)
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at
+SELECT {task t}, t.state, t.ready_at
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
 CROSS JOIN LATERAL (
     SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
@@ -93,11 +81,7 @@ CROSS JOIN LATERAL (
 
 -- name: load_whole_jobs
 -- All tasks of jobs.
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at
+SELECT {task t}, t.state, t.ready_at
 FROM unnest(:job_ids::text[]) AS k (job_id)
 CROSS JOIN LATERAL (SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) t;
 
@@ -109,7 +93,7 @@ ORDER BY e.job_id, e.up, e.down;
 
 -- name: load_signals
 -- The first signals of a job by name that nobody has taken, oldest first.
-SELECT s.job_id, s.name, s.signal_id, s.payload, s.taken, s.seq
+SELECT {signal s}
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, name)
 CROSS JOIN LATERAL (
     SELECT * FROM signal x
@@ -129,7 +113,7 @@ CROSS JOIN LATERAL (
 
 -- name: load_waiters
 -- Tasks that wait for a signal, in the order of their jobs.
-SELECT m.job_id, m.task_id, m.kind, m.name, m.key, m.due_at
+SELECT {timer m}
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, name)
 CROSS JOIN LATERAL (
     SELECT * FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.name = k.name AND x.kind = 'wait'
@@ -142,7 +126,7 @@ ORDER BY t.position;
 
 -- name: load_timers
 -- Timers by key.
-SELECT m.job_id, m.task_id, m.kind, m.name, m.key, m.due_at
+SELECT {timer m}
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
 CROSS JOIN LATERAL (
     SELECT * FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
@@ -188,11 +172,7 @@ CROSS JOIN LATERAL (
 
 -- name: load_waiting_for_turn
 -- The first few tasks of jobs that wait for their turn.
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at
+SELECT {task t}, t.state, t.ready_at
 FROM unnest(:job_ids::text[]) AS k (job_id)
 CROSS JOIN LATERAL (
     SELECT * FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.kind = 'turn'
@@ -214,11 +194,7 @@ CROSS JOIN LATERAL (
 
 -- name: load_waiting_for_budget
 -- The tasks of jobs that wait for a budget.
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at
+SELECT {task t}, t.state, t.ready_at
 FROM unnest(:job_ids::text[]) AS k (job_id)
 CROSS JOIN LATERAL (
     SELECT * FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.kind = 'budget' OFFSET 0
@@ -245,9 +221,7 @@ CROSS JOIN LATERAL (SELECT * FROM item x WHERE x.tenant = :tenant AND x.item_id 
 
 -- name: load_approvals
 -- What tasks ask people, or have asked them.
-SELECT
-    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
-    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+SELECT {approval a}
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
 CROSS JOIN LATERAL (
     SELECT * FROM approval x WHERE x.tenant = :tenant AND x.job_id = k.job_id AND x.task_id = k.task_id OFFSET 0
@@ -255,9 +229,7 @@ CROSS JOIN LATERAL (
 
 -- name: load_approvals_of_jobs
 -- What the tasks of jobs ask people, or have asked them.
-SELECT
-    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
-    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+SELECT {approval a}
 FROM approval a WHERE a.tenant = :tenant AND a.job_id = ANY(:job_ids::text[]);
 
 -- name: load_added_options

@@ -1,20 +1,6 @@
 -- Saved results: writing, searching and removing them.
 -- Differs: PostgreSQL takes a set as arrays, keeps words in a tsvector, and compares vectors with pgvector if that is there.
 
--- name: insert_result
--- Save results.
-INSERT INTO result (
-    tenant, result_id, job_id, domain, kind, created_at, document, text
-)
-SELECT
-    :tenant, r.result_id, r.job_id, r.domain, r.kind, r.created_at, r.document, r.text
-FROM unnest(
-    :rows.1::text[], :rows.2::text[], :rows.3::text[], :rows.4::text[], :rows.5::int8[], :rows.6::bytea[],
-    :rows.7::bytea[]
-) AS r (
-    result_id, job_id, domain, kind, created_at, document, text
-);
-
 -- name: load_results_of_jobs
 -- What was saved for jobs.
 SELECT job_id, number, result_id, created_at FROM result

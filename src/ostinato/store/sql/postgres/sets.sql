@@ -171,9 +171,7 @@ DELETE FROM approval WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
 
 -- name: read_approvals
 -- Approvals by key, in no order.
-SELECT
-    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
-    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+SELECT {approval a}
 FROM unnest(:keys.0::text[], :keys.1::text[], :keys.2::text[]) AS k (job_id, task_id, key)
 CROSS JOIN LATERAL (
     SELECT * FROM approval x

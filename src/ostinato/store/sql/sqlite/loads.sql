@@ -3,29 +3,17 @@
 
 -- name: load_jobs
 -- Jobs by id.
-SELECT
-    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
-    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
-    j.max_parallel, j.turns, j.budget, j.spent, j.submitted_by
+SELECT {job j}
 FROM json_each(:job_ids) k CROSS JOIN job j ON j.tenant = :tenant AND j.job_id = k.value;
 
 -- name: load_jobs_by_idempotency_key
 -- Jobs by the key that their producer chose.
-SELECT
-    j.job_id, j.name, j.state, j.priority, j.request_id, j.correlation_id, j.idempotency_key, j.request_hash,
-    j.tags, j.cascades, j.deadline_at, j.created_at, j.finished_at, j.failure_detected_at, j.last_seq,
-    j.total, j.blocked, j.active, j.completed, j.failed, j.tolerated, j.skipped, j.cancelled, j.trace_parent,
-    j.max_parallel, j.turns, j.budget, j.spent, j.submitted_by
+SELECT {job j}
 FROM json_each(:keys) k CROSS JOIN job j ON j.tenant = :tenant AND j.idempotency_key = k.value;
 
 -- name: load_tasks
 -- Tasks by key.
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at
+SELECT {task t}, t.state, t.ready_at
 FROM json_each(:keys) k
 CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.value ->> 0 AND t.task_id = k.value ->> 1;
 
@@ -37,11 +25,7 @@ CROSS JOIN edge e ON e.tenant = :tenant AND e.job_id = k.value ->> 0 AND e.up = 
 
 -- name: load_whole_jobs
 -- All tasks of jobs.
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at
+SELECT {task t}, t.state, t.ready_at
 FROM json_each(:job_ids) k CROSS JOIN task t ON t.tenant = :tenant AND t.job_id = k.value;
 
 -- name: load_edges
@@ -52,7 +36,7 @@ ORDER BY e.job_id, e.up, e.down;
 
 -- name: load_signals
 -- The first signals of a job by name that nobody has taken, oldest first.
-SELECT s.job_id, s.name, s.signal_id, s.payload, s.taken, s.seq
+SELECT {signal s}
 FROM json_each(:keys) k
 CROSS JOIN signal s ON s.tenant = :tenant AND s.job_id = k.value ->> 0 AND s.name = k.value ->> 1 AND s.signal_id IN (
     SELECT x.signal_id FROM signal x INDEXED BY signal_untaken
@@ -69,7 +53,7 @@ CROSS JOIN signal s ON s.tenant = :tenant AND s.job_id = k.value ->> 0 AND s.nam
 
 -- name: load_waiters
 -- Tasks that wait for a signal, in the order of their jobs.
-SELECT m.job_id, m.task_id, m.kind, m.name, m.key, m.due_at
+SELECT {timer m}
 FROM json_each(:keys) k
 CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value ->> 0 AND m.name = k.value ->> 1 AND m.kind = 'wait'
 CROSS JOIN task t ON t.tenant = m.tenant AND t.job_id = m.job_id AND t.task_id = m.task_id
@@ -77,7 +61,7 @@ ORDER BY t.position;
 
 -- name: load_timers
 -- Timers by key.
-SELECT m.job_id, m.task_id, m.kind, m.name, m.key, m.due_at
+SELECT {timer m}
 FROM json_each(:keys) k
 CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value ->> 0 AND m.task_id = k.value ->> 1;
 
@@ -108,11 +92,7 @@ CROSS JOIN outside_event o ON o.tenant = :tenant AND o.source = k.value ->> 0 AN
 
 -- name: load_waiting_for_turn
 -- The first few tasks of jobs that wait for their turn.
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at
+SELECT {task t}, t.state, t.ready_at
 FROM json_each(:job_ids) k
 CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value AND m.kind = 'turn' AND m.name IN (
     SELECT x.name FROM timer x WHERE x.tenant = :tenant AND x.job_id = k.value AND x.kind = 'turn'
@@ -129,11 +109,7 @@ CROSS JOIN usage u ON u.tenant = :tenant AND u.job_id = k.value ->> 0 AND u.task
 
 -- name: load_waiting_for_budget
 -- The tasks of jobs that wait for a budget.
-SELECT
-    t.job_id, t.task_id, t.position, t.name, t.queue, t.priority, t.policy, t.optional, t.dependencies, t.options,
-    t.input, t.state, t.attempt, t.attempt_base, t.crashes, t.open_dependencies, t.resuming, t.skipped_by_dependency,
-    t.output, t.error, t.started_at, t.finished_at, t.ready_at, t.worker, t.token, t.max_attempts, t.timeout_at,
-    t.state, t.ready_at
+SELECT {task t}, t.state, t.ready_at
 FROM json_each(:job_ids) k
 CROSS JOIN timer m ON m.tenant = :tenant AND m.job_id = k.value AND m.kind = 'budget'
 CROSS JOIN task t ON t.tenant = m.tenant AND t.job_id = m.job_id AND t.task_id = m.task_id;
@@ -156,17 +132,13 @@ CROSS JOIN item i ON i.tenant = :tenant AND i.item_id = k.value;
 
 -- name: load_approvals
 -- What tasks ask people, or have asked them.
-SELECT
-    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
-    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+SELECT {approval a}
 FROM json_each(:keys) k
 CROSS JOIN approval a ON a.tenant = :tenant AND a.job_id = k.value ->> 0 AND a.task_id = k.value ->> 1;
 
 -- name: load_approvals_of_jobs
 -- What the tasks of jobs ask people, or have asked them.
-SELECT
-    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
-    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+SELECT {approval a}
 FROM json_each(:job_ids) k
 CROSS JOIN approval a ON a.tenant = :tenant AND a.job_id = k.value;
 

@@ -1,15 +1,6 @@
 -- Saved results: writing, searching and removing them.
 -- Differs: SQLite takes a set as one JSON text, keeps words in FTS5, and compares vectors with sqlite-vec.
 
--- name: insert_result
--- Save results.
-INSERT INTO result (
-    tenant, result_id, job_id, domain, kind, created_at, document, text
-)
-VALUES (
-    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
-);
-
 -- name: load_results_of_jobs
 -- What was saved for jobs.
 SELECT r.job_id, r.number, r.result_id, r.created_at

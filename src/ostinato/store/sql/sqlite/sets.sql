@@ -143,9 +143,7 @@ DELETE FROM approval WHERE tenant = :tenant AND job_id IN (SELECT value FROM jso
 
 -- name: read_approvals
 -- Approvals by key, in no order.
-SELECT
-    a.job_id, a.task_id, a.key, a.state, a.document, a.payload, a.asked, a.not_submitter, a.submitted_by, a.version,
-    a.requested_at, a.due_at, a.escalated_at, a.decided_at
+SELECT {approval a}
 FROM json_each(:keys) k
 CROSS JOIN approval a ON a.tenant = :tenant AND a.job_id = k.value ->> 0 AND a.task_id = k.value ->> 1 AND a.key = k.value ->> 2;
 

@@ -74,6 +74,7 @@ INDEXES = {
     "find_items_held": "item_held",
     "find_items_retrying": "item_retry",
     "list_history": "status_history_pkey",
+    "feed": "event_page_feed",
 }
 INDEXES |= {
     name + queries.UPWARDS: index

@@ -84,9 +84,14 @@ _UNAVAILABLE = (
 a value that a statement, just prepared on it, does not take: the server still waits for the rest."""
 
 EVENTS_ARE_OF_ANOTHER_SERVER = """
-SELECT (SELECT max(p.transaction) FROM event_page p) >= pg_snapshot_xmax(pg_current_snapshot())
+WITH RECURSIVE tenants (tenant) AS (
+    SELECT min(tenant) FROM event_page UNION ALL
+    SELECT (SELECT min(p.tenant) FROM event_page p WHERE p.tenant > t.tenant) FROM tenants t WHERE t.tenant IS NOT NULL)
+SELECT bool_or(
+    (SELECT max(p.transaction) FROM event_page p WHERE p.tenant = t.tenant) >= pg_snapshot_xmax(pg_current_snapshot()))
+FROM tenants t
 """
-"""Who sees what this server was told has begun after it."""
+"""Tenant by tenant, as the index goes. Who sees what this server was told has begun after it."""
 
 
 class PostgresDatabase:

@@ -77,9 +77,27 @@ SELECT {timer} FROM timer
 WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id;
 
 -- name: list_tenants
--- Everybody who has a job, was told something of executions or events elsewhere, or has something counted.
-SELECT tenant FROM job UNION SELECT tenant FROM execution UNION SELECT tenant FROM outside_event
-UNION SELECT tenant FROM tally ORDER BY tenant;
+-- Everybody who has a job, was told something of executions or events elsewhere, or has something counted. From each tenant to
+-- the next one, and past all that it has.
+WITH RECURSIVE
+    jobs (tenant) AS (
+        SELECT min(tenant) FROM job UNION ALL
+        SELECT (SELECT min(x.tenant) FROM job x WHERE x.tenant > t.tenant) FROM jobs t WHERE t.tenant IS NOT NULL),
+    executions (tenant) AS (
+        SELECT min(tenant) FROM execution UNION ALL
+        SELECT (SELECT min(x.tenant) FROM execution x WHERE x.tenant > t.tenant) FROM executions t
+        WHERE t.tenant IS NOT NULL),
+    outside (tenant) AS (
+        SELECT min(tenant) FROM outside_event UNION ALL
+        SELECT (SELECT min(x.tenant) FROM outside_event x WHERE x.tenant > t.tenant) FROM outside t
+        WHERE t.tenant IS NOT NULL),
+    tallies (tenant) AS (
+        SELECT min(tenant) FROM tally UNION ALL
+        SELECT (SELECT min(x.tenant) FROM tally x WHERE x.tenant > t.tenant) FROM tallies t WHERE t.tenant IS NOT NULL)
+SELECT tenant FROM (
+    SELECT tenant FROM jobs UNION SELECT tenant FROM executions UNION SELECT tenant FROM outside
+    UNION SELECT tenant FROM tallies) AS found
+WHERE tenant IS NOT NULL ORDER BY tenant;
 
 -- name: list_job_ids
 -- The ids of a tenant's jobs in order, from a place on.

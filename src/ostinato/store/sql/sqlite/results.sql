@@ -99,8 +99,8 @@ DELETE FROM result_words WHERE rowid IN (
 
 -- name: delete_result_vectors
 -- Remove what belongs to results.
-DELETE FROM result_vector WHERE tenant = :tenant AND number IN (SELECT value FROM json_each(:numbers));
+DELETE FROM result_vector WHERE +tenant = :tenant AND number IN (SELECT value FROM json_each(:numbers));
 
 -- name: delete_results
 -- Remove results.
-DELETE FROM result WHERE tenant = :tenant AND number IN (SELECT value FROM json_each(:numbers)) RETURNING number;
+DELETE FROM result WHERE +tenant = :tenant AND number IN (SELECT value FROM json_each(:numbers)) RETURNING number;

@@ -90,7 +90,7 @@ LIMIT :most;
 -- The pages of one job in the feed, from a place on. Its events are in the same order there as in its own stream.
 SELECT p.position, 0, p.job_id, p.first_seq, p.at, p.body, j.name, j.correlation_id
 FROM event_page p JOIN job j ON j.tenant = p.tenant AND j.job_id = p.job_id
-WHERE p.tenant = :tenant AND p.job_id = :job_id AND p.position >= :major AND :minor = :minor
+WHERE p.tenant = :tenant AND p.job_id = :job_id AND +p.position >= :major AND :minor = :minor
 ORDER BY p.last_seq
 LIMIT :most;
 
@@ -134,7 +134,8 @@ ORDER BY e.down, e.up;
 
 -- name: prune_item
 -- Remove items with the last of their runs.
-DELETE FROM item WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids))
+DELETE FROM item WHERE (tenant, item_id) IN (
+    SELECT i.tenant, i.item_id FROM json_each(:job_ids) k CROSS JOIN item i ON i.tenant = :tenant AND i.job_id = k.value)
 RETURNING pipeline, status;
 
 -- name: prune_approval

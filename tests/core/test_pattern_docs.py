@@ -37,6 +37,7 @@ def test_every_operator_has_a_section_with_an_example(operator: str) -> None:
 def test_the_limits_and_the_error_are_as_documented() -> None:
     limits = f"{patterns.DEEPEST} levels, {patterns.MOST_VALUES:,} values and {patterns.LONGEST // 1024} KiB"
     assert limits in PAGE
+    assert f"{patterns.MOST_STARS} stars in all its wildcards" in PAGE
     with pytest.raises(errors.InvalidInput) as caught:
         patterns.compile({"detail": {"price": [{"numeric": [">", "0"]}]}})
     shown = json.loads(re.findall(r'^    (\{"code".*?\})$', PAGE, re.DOTALL | re.MULTILINE)[0])

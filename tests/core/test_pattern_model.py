@@ -315,3 +315,51 @@ def test_the_exact_strings_lose_no_event() -> None:
 
     found()
     assert outcomes[True] > 0.1 * outcomes.total(), f"hardly anything was asked: {outcomes}"
+
+
+# --- names with dots --------------------------------------------------------------------------------------------------
+
+
+def regrouped(draw: st.DrawFn, document: dict[str, Any]) -> dict[str, Any]:
+    """The same with some of its paths joined by dots. (Of an object with one field, so that no name is there twice.)"""
+    made: dict[str, Any] = {}
+    for name, value in document.items():
+        if isinstance(value, dict):
+            inner = regrouped(draw, value)
+            if inner and OR not in inner and draw(st.booleans()):
+                made |= {f"{name}.{part}": one for part, one in inner.items()}
+                continue
+            value = inner
+        elif isinstance(value, list):
+            value = [regrouped(draw, one) if isinstance(one, dict) and is_choice(name, one) else one for one in value]
+        made[name] = value
+    return made
+
+
+OR = "$or"
+
+
+def is_choice(name: str, one: dict[str, Any]) -> bool:
+    """An object in an array of a pattern is an operator, unless it is an alternative."""
+    return name == OR or not (set(one) & set(patterns.OPERATORS))
+
+
+def test_names_joined_by_dots_are_paths() -> None:
+    """In patterns and in events: however either is written, it means what its nested form means."""
+    outcomes: Counter[bool] = Counter()
+
+    @settings(max_examples=300, deadline=None, database=None)
+    @given(st.data())
+    def agree(data: st.DataObject) -> None:
+        pattern = data.draw(WITH_CHOICES, label="pattern")
+        event = data.draw(events_for(pattern), label="event")
+        expected = walk(pattern, event) != "no"
+        outcomes[expected] += 1
+        joined = data.draw(st.composite(regrouped)(pattern), label="joined pattern")
+        flat = data.draw(st.composite(regrouped)(event), label="joined event")
+        assert patterns.compile(joined).matches(event) is expected
+        assert patterns.compile(pattern).matches(flat) is expected
+        assert patterns.compile(joined).matches(flat) is expected
+
+    agree()
+    assert min(outcomes[True], outcomes[False]) > 0.1 * outcomes.total(), f"a one-sided test: {outcomes}"

@@ -145,7 +145,7 @@ EC2 = {
         ({"state": ["terminated"]}, False),
         ({"detail": ["terminated"]}, False),
         ({"source": {"state": ["terminated"]}}, False),
-        ({"detail.state": ["terminated"]}, False),
+        ({"detail.state": ["terminated"]}, True),
         ({"resources": ["arn:aws:ec2:us-west-1:123456789012:instance/i-2"]}, True),
         ({"resources": [{"suffix": "/i-3"}]}, False),
         ({"detail": {"responseElements": [None]}}, True),
@@ -440,7 +440,90 @@ def test_an_event_may_be_any_mapping_and_nothing_else() -> None:
     ],
 )
 def test_no_wildcard_takes_long(text: str, value: str) -> None:
-    pattern = patterns.compile({"field": [{"wildcard": text}]})
+    pattern = patterns.compile({"field": [{"wildcard": text}]}, saved=True)
     began = time.process_time()
     assert not pattern.matches({"field": value})
     assert time.process_time() - began < 0.25
+
+
+# --- names with dots, and too many wildcards --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"detail": {"state": {"status": "running"}}},
+        {"detail": {"state.status": "running"}},
+        {"detail.state": {"status": "running"}},
+        {"detail.state.status": "running"},
+        {"detail": {"state": [{"status": "off"}, {"status": "running"}]}},
+        {"detail": {"state": {"status": "off"}, "state.status": "running"}},
+        {"detail": {"state": "leaf", "state.status": "running"}},
+        {"detail": {"state": [], "state.status": "running"}},
+        {"detail": {"state": [{"status": "running"}]}, "detail.state.other": 1},
+    ],
+)
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        {"detail": {"state": {"status": ["running"]}}},
+        {"detail": {"state.status": ["running"]}},
+        {"detail.state": {"status": ["running"]}},
+        {"detail.state.status": ["running"]},
+        {"$or": [{"detail.state.status": ["running"]}, {"x": ["y"]}]},
+    ],
+)
+def test_a_dot_joins_the_names_of_a_path(pattern: Any, event: Any) -> None:
+    compiled = patterns.compile(pattern)
+    assert compiled.matches(event)
+    assert not compiled.matches(
+        {"detail": {"state.stat.us": "running", "status": "running"}, "state.status": "running"}
+    )
+
+
+@pytest.mark.parametrize("name", ["a.", ".a", "a..b", ".", "..", "a.$or", "$or.a"])
+def test_a_name_with_an_empty_part_is_a_path_like_others(name: str) -> None:
+    assert patterns.compile({name: ["x"]}).matches({name: "x"})
+    assert not patterns.compile({name: ["x"]}).matches({"a": "x", "b": "x"})
+
+
+def test_fields_of_one_object_may_be_written_in_both_ways() -> None:
+    compiled = patterns.compile({"lines.sku": ["scarf"], "lines": {"price": [35]}, "lines.note": [{"exists": False}]})
+    assert compiled.matches({"lines": [{"sku": "jacket", "price": 120}, {"sku": "scarf", "price": 35}]})
+    assert not compiled.matches({"lines": [{"sku": "jacket", "price": 35}, {"sku": "scarf", "price": 120}]})
+    assert not compiled.matches({"lines": [{"sku": "scarf", "price": 35}], "lines.note": "x"})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "field"),
+    [
+        ({"a": {"b": ["x"]}, "a.b": ["y"]}, "p.a.b"),
+        ({"a.b": ["x"], "a": {"b": ["y"]}}, "p.a.b"),
+        ({".".join("a" * 33): ["x"]}, "p." + ".".join("a" * 32)[:63] + ".…"),
+        ({"a": {".".join("b" * 32): ["x"]}}, "p.a." + ".".join("b" * 32)),
+        ({"a": [{"wildcard": "*a" * 60}], "b": [{"wildcard": "*a" * 41}]}, "p.b[0].wildcard"),
+        ({"a": [{"wildcard": "*a"}] * 101}, "p.a[100].wildcard"),
+        ({"a": [{"anything-but": {"wildcard": ["*a"] * 101}}]}, "p.a[0].anything-but.wildcard[100]"),
+    ],
+)
+def test_what_is_there_twice_or_too_often_is_refused_by_its_place(pattern: Any, field: str) -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        patterns.compile(pattern, "p")
+    assert caught.value.details["field"] == field
+    if "a" * 33 not in str(pattern) and len(str(pattern)) > 300:
+        assert "100" in caught.value.message or "32 levels" in caught.value.message
+
+
+def test_a_pattern_that_was_saved_before_goes_on() -> None:
+    """Of a rule that was saved under other limits, the tenant's other rules must not suffer."""
+    assert patterns.compile({"a": [{"wildcard": "*a"}] * 200}, saved=True).matches({"a": "bca"})
+    assert patterns.compile({"a": {"b": ["x"]}, "a.b": ["y"]}, saved=True).matches({"a.b": "y"})
+
+
+def test_an_event_with_dots_is_read_however_deep_or_wide_it_is() -> None:
+    deep: Any = {"x.y": 1}
+    for _ in range(5_000):
+        deep = {"a": [[deep]]}
+    assert not patterns.compile({"a.b": ["x"]}).matches(deep)
+    assert not patterns.compile({"a.b": ["x"]}).matches({".".join(["a"] * 10_000): "x", 5: {"a.b": 1}})  # pyright: ignore[reportArgumentType]
+    assert patterns.compile({"a.b": ["x"]}).matches({"a": {"b": "x"}, ".".join(["a"] * 10_000): "x"})

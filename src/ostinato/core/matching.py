@@ -278,3 +278,65 @@ def _flat(values: Iterable[Any]) -> Iterator[Any]:
                 waiting.append(value)
             else:
                 yield value
+
+
+# --- names with dots in events ---------------------------------------------------------------------------------------
+
+DEEPEST = 32
+"""Levels of a pattern: what lies deeper in an event is not looked at."""
+
+
+def nested(event: Any) -> Any:
+    """The event with its dotted names as paths, `{"a.b": 1}` as `{"a": {"b": 1}}`; itself if it has none."""
+    return _open(event, DEEPEST) if isinstance(event, OBJECT) and _has_dots(event) else event
+
+
+def _has_dots(event: Any) -> bool:
+    """Asked of every event: names are looked at together, and of values only those that may hold others."""
+    waiting: list[Any] = [event]
+    for part in waiting:  # it grows meanwhile: an event must not exhaust the stack
+        if not isinstance(part, _ARRAY):
+            if not isinstance(part, OBJECT):
+                continue
+            if "." in "".join([name for name in part if name.__class__ is str]):
+                return True
+            part = part.values()
+        waiting += [value for value in part if value.__class__ not in _SCALARS]
+    return False
+
+
+_SCALARS: Any = frozenset([str, int, float, bool, type(None)])
+
+
+def _open(event: Mapping[Any, Any], left: int) -> dict[Any, Any]:
+    """So many levels of an object."""
+    made: dict[Any, Any] = {}
+    for name, value in event.items():
+        first, *rest = name.split(".") if isinstance(name, str) else [name]
+        if len(rest) < left:
+            value = _opened(value, left - len(rest) - 1)
+            for part in reversed(rest):
+                value = {part: value}
+            made[first] = _merged(made[first], value) if first in made else value
+    return made
+
+
+def _opened(value: Any, left: int) -> Any:
+    if isinstance(value, OBJECT):
+        return _open(value, left)
+    if isinstance(value, _ARRAY):
+        return [_open(one, left) if isinstance(one, OBJECT) else one for one in _flat(value)]
+    return value
+
+
+def _merged(one: Any, other: Any) -> Any:
+    """Two values of the same path: one object of two, beside an array in each of its objects, and otherwise both."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        made: dict[Any, Any] = {**one}
+        for name, value in other.items():
+            made[name] = _merged(made[name], value) if name in made else value
+        return made
+    for many, single in ((one, other), (other, one)):
+        if isinstance(many, list) and isinstance(single, dict) and any(isinstance(value, dict) for value in many):
+            return [_merged(value, single) if isinstance(value, dict) else value for value in many]
+    return [*(one if isinstance(one, list) else [one]), *(other if isinstance(other, list) else [other])]

@@ -15,7 +15,9 @@ from typing import Any, NoReturn, cast
 from ostinato import errors
 from ostinato.core import codec, matching
 
-DEEPEST = 32
+DEEPEST = matching.DEEPEST
+MOST_STARS = 100
+"""In all wildcards of a pattern: each is looked for in the whole of a string."""
 MOST_VALUES = 1_000
 LONGEST = 64 * 1024
 """In bytes, written as JSON."""
@@ -37,7 +39,11 @@ class Pattern:
 
     def matches(self, event: Mapping[str, Any]) -> bool:
         """Never raises: what is not an object does not match."""
-        return isinstance(event, matching.OBJECT) and self._root.inside(event) != matching.NO
+        return self.fits(matching.nested(event))
+
+    def fits(self, nested: Mapping[str, Any]) -> bool:
+        """The same, of what `matching.nested` has made of an event: it need not be done for each of many patterns."""
+        return isinstance(nested, matching.OBJECT) and self._root.inside(nested) != matching.NO
 
     def exact(self, *path: str) -> frozenset[str] | None:
         """The strings of which the field must hold one in every event that matches, or None if that cannot be said.
@@ -47,8 +53,9 @@ class Pattern:
         return self._root.exact(path)
 
 
-def compile(document: Any, field: str = "pattern") -> Pattern:
-    """Raises InvalidInput, whose `field` is the place in the document, for whatever is not a pattern."""
+def compile(document: Any, field: str = "pattern", *, saved: bool = False) -> Pattern:
+    """Raises InvalidInput, whose `field` is the place in the document, for whatever is not a pattern. One that was
+    `saved` may have more wildcards than are taken now, and may name a field twice."""
     unwritable = None
     try:
         codec.encode(document, field, LONGEST)
@@ -56,42 +63,72 @@ def compile(document: Any, field: str = "pattern") -> Pattern:
         _refuse(field, f"has {error.details['size']:,} bytes and the limit is {LONGEST:,}: split it into several")
     except errors.InvalidPayload as error:
         unwritable = error  # the reader names the place, if it is one that it sees
-    root = _Reader(field).branch(document, field, 1)
+    root = _Reader(field, lenient=saved).branch(document, field, 1)
     if unwritable is not None:
         raise errors.InvalidInput(unwritable.message, field=field)
     return Pattern(root)
 
 
+class _Fields:
+    """What an object of a pattern says, while it is read: in one place, or in several by names with dots."""
+
+    def __init__(self) -> None:
+        self.leaves: dict[str, matching.Leaf] = {}
+        self.below: dict[str, _Fields] = {}
+        self.choices: list[tuple[matching.Branch, ...]] = []
+
+    def at(self, path: list[str]) -> _Fields:
+        found = self
+        for name in path:
+            found = found.below.setdefault(name, _Fields())
+        return found
+
+    def branch(self) -> matching.Branch:
+        return matching.Branch(self.leaves, {n: fields.branch() for n, fields in self.below.items()}, self.choices)
+
+
 class _Reader:
     """Reads one document, and counts its values."""
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, *, lenient: bool) -> None:
         self._field = field
+        self._lenient = lenient
         self._values = 0
+        self._stars = 0
 
     def branch(self, document: Any, at: str, depth: int) -> matching.Branch:
+        fields = _Fields()
+        self._read(document, at, depth, fields)
+        return fields.branch()
+
+    def _read(self, document: Any, at: str, depth: int, fields: _Fields) -> None:
         if not isinstance(document, dict):
             _refuse(at, f'must be an object such as {{"source": ["shop"]}}, not {_kind(document)}')
         if not document:
             _refuse(at, "is empty: name at least one field")
         if depth > DEEPEST:
             _refuse(at, f"is nested deeper than {DEEPEST} levels: flatten the pattern")
-        leaves: dict[str, matching.Leaf] = {}
-        branches: dict[str, matching.Branch] = {}
-        choices: list[tuple[matching.Branch, ...]] = []
         for name, content in cast("dict[Any, Any]", document).items():
             if not isinstance(name, str):
                 _refuse(at, f"has a field name that is {_kind(name)}: names are strings")
             here = f"{at}.{_short(name)}"
             if name == OR and _is_choice(content):
-                choices.append(tuple(self.branch(one, f"{here}[{i}]", depth + 1) for i, one in enumerate(content)))
-            elif isinstance(content, dict):
-                branches[name] = self.branch(content, here, depth + 1)
+                choice = tuple(self.branch(one, f"{here}[{i}]", depth + 1) for i, one in enumerate(content))
+                fields.choices.append(choice)
+                continue
+            *path, last = name.split(".")
+            below = depth + len(path)
+            if below > DEEPEST:
+                _refuse(here, f"is nested deeper than {DEEPEST} levels: flatten the pattern")
+            if isinstance(content, dict):
+                self._read(content, here, below + 1, fields.at([*path, last]))
             elif isinstance(content, list):
-                leaves[name] = self._leaf(cast("list[Any]", content), here)
+                leaves = fields.at(path).leaves
+                if last in leaves and not self._lenient:
+                    _refuse(here, "is the same field as one before, whose name is written another way: name it once")
+                leaves[last] = self._leaf(cast("list[Any]", content), here)
             else:
                 _refuse(here, f"must be an array of values or an object, not {_kind(content)}: put it in [ ]")
-        return matching.Branch(leaves, branches, choices)
 
     def _leaf(self, values: list[Any], at: str) -> matching.Leaf:
         if not values:
@@ -130,7 +167,7 @@ class _Reader:
             case "equals-ignore-case":
                 return matching.one_of_any_case([_string(operand, here)])
             case "wildcard":
-                return matching.wildcard(_pieces(operand, here))
+                return self._wildcard(operand, here)
             case "numeric":
                 return _numeric(operand, here)
             case "cidr":
@@ -152,7 +189,7 @@ class _Reader:
         name, inner = _single(cast("Any", operand), at, _NEGATED)
         listed = self._listed(inner, f"{at}.{name}")
         if name == "wildcard":
-            return matching.any_of([matching.wildcard(_pieces(one, here)) for one, here in listed])
+            return matching.any_of([self._wildcard(one, here) for one, here in listed])
         strings = [_string(one, here) for one, here in listed]
         if name == "equals-ignore-case":
             return matching.one_of_any_case(strings)
@@ -160,6 +197,13 @@ class _Reader:
             if not one:
                 _refuse(here, f"is empty, and every string has an empty {name}: give at least one character")
         return matching.starting(strings) if name == "prefix" else matching.ending(strings)
+
+    def _wildcard(self, operand: Any, at: str) -> matching.Test:
+        pieces = _pieces(operand, at)
+        self._stars += len(pieces) - 1
+        if self._stars > MOST_STARS and not self._lenient:
+            _refuse(at, f"has one * too many: a pattern has up to {MOST_STARS} of them. Split it into several rules")
+        return matching.wildcard(pieces)
 
     def _listed(self, operand: Any, at: str) -> list[tuple[Any, str]]:
         """One value or an array of them, each with its place."""

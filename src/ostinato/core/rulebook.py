@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from ostinato.core import codec, patterns
+from ostinato.core import codec, matching, patterns
 
 SOURCE: Final = "ostinato"
 """What the engine's own events say of their source."""
@@ -40,7 +40,8 @@ class RuleBook:
 
     def matching(self, event: Mapping[str, Any]) -> list[Rule]:
         about = [*self._by_type.get(event.get("detail-type"), ()), *self._by_type.get(None, ())]
-        return [rule for rule in about if rule.pattern.matches(event)]
+        nested = matching.nested(event) if about else event
+        return [rule for rule in about if rule.pattern.fits(nested)]
 
 
 NO_RULES: Final = RuleBook()
@@ -52,5 +53,5 @@ def compiled(definitions: Iterable[tuple[str, int, bytes]]) -> RuleBook:
     for name, version, document in definitions:
         said = codec.decode(document)
         if said.get("enabled", True):
-            rules.append(Rule(name, version, patterns.compile(said["pattern"]), said["targets"]))
+            rules.append(Rule(name, version, patterns.compile(said["pattern"], saved=True), said["targets"]))
     return RuleBook(rules)

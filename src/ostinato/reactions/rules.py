@@ -26,6 +26,6 @@ class Rules(definitions.Kept[definition.Rule]):
         found: list[str] = []
         for stored in await self.shelf.all():
             rule: dict[str, Any] = codec.decode(stored.document or b"{}")
-            if rule.get("enabled", True) and patterns.compile(rule["pattern"]).matches(event):
+            if rule.get("enabled", True) and patterns.compile(rule["pattern"], saved=True).matches(event):
                 found.append(stored.name)
         return found

@@ -48,6 +48,17 @@ def incoming(header: str | None) -> Generator[None]:
         _incoming.reset(token)
 
 
+def inherited(using: Tracer | None) -> str | None:
+    """What is started here without a span of its own belongs to this: the current span, or the one of the request."""
+    if using is not None:
+        from opentelemetry import trace
+
+        current = trace.get_current_span().get_span_context()
+        if current.is_valid:
+            return _traceparent(current)
+    return _incoming.get()
+
+
 def submission(using: Tracer | None, tenant: str, command: commands.Submit) -> contextlib.AbstractContextManager[None]:
     """Give a job its trace: that of the span around its submission, or the one that came with the request."""
     parent = _incoming.get()

@@ -73,3 +73,29 @@ async def test_e9_a_misspelt_function_is_repaired_in_the_job_that_waits(url: str
         await made.skip_task("t", "misspelt", actor="ann")
         assert (await made.result(PATIENCE))["right"] == "done"
         await sound(app)
+
+
+async def test_e9_an_agent_of_a_playbook_waits_for_its_function(url: str) -> None:
+    """E9: data that comes in before the worker is answered when it is there."""
+    schema = {"type": "object", "properties": {"value": {"type": "string"}}}
+    async with support.opened(url) as app:
+        agent = {"name": "one", "kind": "function", "function": "phase3", "outputSchema": schema}
+        await app.playbooks.define_agent(agent)
+        save = {"save": {"enabled": False}}
+        await app.playbooks.define({"name": "p", "domain": "d", "type": "ingestion", "agents": ["one"]} | save)
+        begun = await app.playbooks.start("ingestion", "d", {})
+        made = await app.job(begun.job_id)
+
+        async def stands() -> bool:
+            return (await support.standing(made)).get("one") == "pending"
+
+        await until(stands, "the agent")
+        assert (await made.why("one")).code == "no_worker"
+    worker = support.make(url)
+
+    @worker.agent("phase3")
+    async def phase3(**given: Any) -> dict[str, str]:
+        return {"value": "done"}
+
+    async with worker:
+        await (await worker.job(begun.job_id)).result(PATIENCE)

@@ -16,6 +16,8 @@ from ostinato.core.documents import short as _short
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 
+CORRELATION = ("correlation_id", "correlationId")
+"""How others call it in their data."""
 RESERVED = "ostinato."
 """How the engine's own functions, and the queue that they run on, are named."""
 SYSTEM_QUEUE = "ostinato.system"
@@ -268,6 +270,14 @@ def check_id(value: object, field: str) -> str:
 
 def is_id(value: object) -> bool:
     return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+def correlation_id_in(data: Mapping[str, Any], field: str) -> str | None:
+    """The correlation id that data brings along, in either spelling; one that no job could have is refused."""
+    for name in CORRELATION:
+        if data.get(name) is not None:
+            return check_id(data[name], f"{field}.{name}")
+    return None
 
 
 def is_seconds(value: object) -> bool:

@@ -17,6 +17,13 @@ def digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
+class Origin(NamedTuple):
+    """What a job that follows from something belongs to."""
+
+    trace_parent: str | None = None
+    correlation_id: str | None = None
+
+
 class Heard(NamedTuple):
     """An event that some rule may be about."""
 
@@ -98,6 +105,8 @@ class Sheet(msgspec.Struct):
     withdrawn: set[rows.TaskKey] = set()
     """Tasks that ended while they may have been waiting for people."""
     new_outside_events: list[tuple[str, str, int, bytes]] = []
+    origins: dict[tuple[str, str], Origin] = {}
+    """Of these events, by source and id, what those belong to who told them."""
     new_items: dict[str, bytes] = {}
     """What was given for them, by item."""
     changed_items: dict[str, items.Item] = {}

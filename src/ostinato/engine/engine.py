@@ -342,6 +342,17 @@ class Engine:
             correlation_id=logs.correlation_id(),
         )
 
+    def belonging(self, submit: Callable[[], commands.Submit]) -> Callable[[], commands.Submit]:
+        """Makes the same command, of a job that belongs to the trace and the correlation in which this is called."""
+        trace_parent, correlation_id = tracing.inherited(self.tracer), logs.correlation_id()
+
+        def make() -> commands.Submit:
+            command = submit()
+            command.trace_parent, command.correlation_id = trace_parent, correlation_id
+            return command
+
+        return make
+
     def encode_inputs(self, specs: Sequence[graph.TaskSpec]) -> list[bytes]:
         """The inputs as JSON."""
         limit = self.max_payload_bytes

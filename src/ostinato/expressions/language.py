@@ -17,7 +17,7 @@ LONGEST = 16 * 1024
 SECONDS = 0.5
 MAX_RESULT = 1024 * 1024
 """Characters of what one template or expression gives, as JSON."""
-_REQUIRED: Any = object()
+REQUIRED: Any = object()
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|' r"'(?:\\.|[^'\\])*'|`[^`]*`|/\*.*?\*/", re.DOTALL)
 _EVAL = re.compile(r"\$eval(?![A-Za-z0-9_])")
@@ -37,7 +37,7 @@ class Expression:
     """Where it stands, for errors."""
 
     def evaluate(
-        self, data: Any, *, timeout: float = SECONDS, now: float | None = None, default: Any = _REQUIRED
+        self, data: Any, *, timeout: float = SECONDS, now: float | None = None, default: Any = REQUIRED
     ) -> Any:
         """Its value over `data`. If it has none that is an error, unless there is a `default`.
 
@@ -76,7 +76,7 @@ def evaluate(
     *,
     timeout: float = SECONDS,
     now: float | None = None,
-    default: Any = _REQUIRED,
+    default: Any = REQUIRED,
 ) -> list[Any]:
     """The values of several expressions over the same data, within one bound on time and size."""
     request = {
@@ -102,7 +102,7 @@ def evaluate(
 
 def _value(expression: Expression, text: str | None, default: Any) -> Any:
     if text is None:
-        if default is _REQUIRED:
+        if default is REQUIRED:
             raise _failed(expression, "it has no value here. Is there a field that is not in the data?")
         return default
     try:

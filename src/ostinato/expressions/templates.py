@@ -15,8 +15,17 @@ def check(template: Any, field: str) -> None:
     _map(template, field, lambda expression: language.compile(expression.text, expression.field))
 
 
-def render(template: Any, data: Any, field: str, now: float | None = None, *, timeout: float = language.SECONDS) -> Any:
-    """The template with every expression replaced by its value over `data`; `field` is what errors call it.
+def render(
+    template: Any,
+    data: Any,
+    field: str,
+    now: float | None = None,
+    *,
+    timeout: float = language.SECONDS,
+    default: Any = language.REQUIRED,
+) -> Any:
+    """The template with every expression replaced by its value over `data`; `field` is what errors call it. One
+    that has no value is an error, unless there is a `default`.
 
     All of it has `timeout` seconds: in an event loop, call it with `threads.run`.
     """
@@ -24,7 +33,7 @@ def render(template: Any, data: Any, field: str, now: float | None = None, *, ti
     _map(template, field, found.append)
     if not found:
         return template
-    values = iter(language.evaluate(found, data, timeout=timeout, now=now))
+    values = iter(language.evaluate(found, data, timeout=timeout, now=now, default=default))
     return _map(template, field, lambda expression: next(values))
 
 

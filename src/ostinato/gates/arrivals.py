@@ -109,10 +109,7 @@ def _correlation_id(given: str | None, data: Mapping[str, Any]) -> str | None:
     """It becomes the correlation id of a job, and so it must be one."""
     if given is not None:
         return graph.check_id(given, "correlationId")
-    for name in ("correlation_id", "correlationId"):
-        if data.get(name) is not None:
-            return graph.check_id(data[name], f"data.{name}")
-    return None
+    return graph.correlation_id_in(data, "data")
 
 
 def _found(data: Mapping[str, Any], kind: type[Any], *names: str) -> Any:

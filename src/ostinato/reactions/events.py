@@ -10,8 +10,8 @@ from typing import Any, Literal, cast
 import msgspec
 import uuid_utils
 
-from ostinato import errors, indexing
-from ostinato.core import codec, commands, documents, executions, moments, rulebook
+from ostinato import errors, indexing, logs, tracing
+from ostinato.core import codec, commands, documents, executions, graph, moments, rulebook
 from ostinato.engine import engine
 from ostinato.reactions import definitions
 
@@ -63,7 +63,8 @@ async def report(running: engine.Engine, given: Sequence[Mapping[str, Any]]) -> 
 
 
 async def record(running: engine.Engine, batch: Sequence[dict[str, Any]]) -> list[Outcome]:
-    observed = [commands.Observe(event["source"], event["id"], codec.encode(event)) for event in batch]
+    origin = (tracing.inherited(running.tracer), logs.correlation_id())
+    observed = [commands.Observe(event["source"], event["id"], codec.encode(event), *origin) for event in batch]
     return await asyncio.gather(*[running.execute(command) for command in observed])
 
 
@@ -115,6 +116,8 @@ def shape(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
     if len(codec.encode(event)) > LONGEST_EVENT:
         raise errors.InvalidInput(f"{field} is longer than {LONGEST_EVENT // 1024} KiB", field=field)
     made = _from_cloud_event(event, field) if "specversion" in event else _from_event_bridge(event, field)
+    called = "data" if "specversion" in event else "Detail" if "Source" in event else "detail"
+    graph.correlation_id_in(made["detail"], f"{field}.{called}")
     return {"version": "0", "time": now} | made | {"account": tenant}
 
 

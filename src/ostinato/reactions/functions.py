@@ -115,7 +115,13 @@ class OwnFunctions:
             target = await self._corrected(ctx, whose, target)
         [(kind, template)] = target.items()
         now = self.engine.db.now() / 1e6
-        filled = await threads.run(lambda: expressions.render(template, about_it, kind, now))
+        filled = await threads.run(lambda: _render(template, about_it, kind, now))
+        with tracing.incoming(ctx.lease.trace_parent):
+            return await self._do(ctx, whose, kind, template, filled, about_it)
+
+    async def _do(
+        self, ctx: Context, whose: About, kind: str, template: Any, filled: Any, about_it: dict[str, Any]
+    ) -> Any:
         try:
             match kind:
                 case "job":
@@ -165,12 +171,13 @@ class OwnFunctions:
         return {"jobId": answer.job_id, "created": answer.created}
 
     async def _report(self, whose: About, filled: Any, data: Mapping[str, Any]) -> Any:
+        given = filled.get("correlationId")
         answer = await self._gates.gate(filled["name"]).arrive(
             _as_key(filled["key"]),
             filled["member"],
             filled.get("data"),
             status=filled.get("status"),
-            correlation_id=filled.get("correlationId") or _correlation_id(data),
+            correlation_id=_correlation_id(data) if given is None else given,
             depth=whose.depth + 1,
         )
         return msgspec.to_builtins(answer)
@@ -217,13 +224,20 @@ def _evaluate(expression: str, data: Any) -> Any:
     return expressions.Expression(expression, "aggregate").evaluate(data)
 
 
+def _render(template: Any, data: Any, kind: str, now: float) -> Any:
+    """A target filled in. A correlation id that comes to nothing is as good as none: it is that of the data then."""
+    name = "correlationId"
+    if not isinstance(template.get(name), str):
+        return expressions.render(template, data, kind, now)
+    rest = {field: value for field, value in template.items() if field != name}
+    filled = expressions.render(rest, data, kind, now)
+    return filled | {name: expressions.render(template[name], data, f"{kind}.{name}", now, default=None)}
+
+
 def _correlation_id(data: Mapping[str, Any]) -> str | None:
-    """Of what a gate has come to, or of the job that a rule has heard of."""
-    detail: Any = data.get("detail")
+    """Of what a gate has come to, or of the event that a rule has heard of."""
     found: Any = data.get("correlationId")
-    if found is None and isinstance(detail, dict):
-        found = cast("dict[str, Any]", detail).get("correlationId")
-    return found if graph.is_id(found) else None
+    return found if graph.is_id(found) else reacting.correlation_id(data)
 
 
 def _refuse_references(template: Any, filled: Any, field: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,12 +71,15 @@ class Gate:
         record = arrivals.check(frozen, key, member, data, status, correlation_id=correlation_id, arrived_at=now)
         create = None
         if gate.members != definition.DYNAMIC:
-            create = functools.partial(
-                instance.submission, gate, version, key, _new_id(), correlation_id=record.correlation_id, depth=depth
+            create = self._engine.belonging(
+                lambda: instance.submission(
+                    gate, version, key, _new_id(), correlation_id=record.correlation_id, depth=depth
+                )
             )
         late = None
         if gate.late == "trigger":
-            late = instance.late_submission(gate, version, key, _new_id(), record, depth)
+            new_id = _new_id()
+            late = self._engine.belonging(lambda: instance.late_submission(gate, version, key, new_id, record, depth))()
         answer: commands.Arrived = await self._engine.execute(
             commands.Arrive(
                 self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late, depth
@@ -102,9 +104,11 @@ class Gate:
         await self._app.note(actor, "gates.freeze", f"{self.name}/{key}", members=len(expected))
         gate, version = await self._shelf.get(self.name)
         frozen = definition.freeze(gate, expected)
-        create = instance.submission(
-            frozen, version, key, _new_id(), frozen=True, correlation_id=correlation_id, actor=actor
-        )
+        create = self._engine.belonging(
+            lambda: instance.submission(
+                frozen, version, key, _new_id(), frozen=True, correlation_id=correlation_id, actor=actor
+            )
+        )()
         return await self._engine.execute(commands.Freeze(self.name, key, list(frozen.expected), create))
 
     async def open(self, key: str, *, reason: str, actor: str) -> list[str]:

@@ -200,7 +200,8 @@ class Actions(shelved.Shelved):
         spec = run.spec(course, item_id, agents=agents, kept=kept, only=only)
         about = run.given(course, item_id, number, payload)
         self._engine.choose_queues(spec.tasks)
-        return commands.Submit(run.job_id(item_id, number), spec, run.inputs(spec, about, payload, agents), actor)
+        inputs = run.inputs(spec, about, payload, agents)
+        return self._engine.belonging(lambda: commands.Submit(run.job_id(item_id, number), spec, inputs, actor))()
 
     async def _kept(self, course: courses.Course, item: items.Item, index: int) -> dict[str, bytes | None]:
         """What of the last run is not done again by who begins at this place, with its result: what comes before it,

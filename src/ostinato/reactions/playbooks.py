@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 import uuid_utils
 
-from ostinato import definition_files, errors, threads
+from ostinato import definition_files, errors, logs, threads, tracing
 from ostinato.agents import schema, wire
 from ostinato.core import codec, commands, documents, graph
 from ostinato.playbooks import definition, job, plan
@@ -121,8 +121,11 @@ class Playbooks(definitions.Kept[definition.Playbook]):
             deadline=chosen.deadline,
             max_concurrency=chosen.max_concurrency,
         )
-        command = commands.Submit(str(uuid_utils.uuid7()), spec, [given] * len(tasks), actor)
-        answer: commands.Submitted = await running.execute(command)
+        command = commands.Submit(
+            str(uuid_utils.uuid7()), spec, [given] * len(tasks), actor, correlation_id=logs.correlation_id()
+        )
+        with tracing.submission(running.tracer, running.tenant, command):
+            answer: commands.Submitted = await running.execute(command)
         return Started(answer.job_id, name, version, answer.created)
 
     async def configuration(self, name: str, version: int | None = None) -> Configuration:

@@ -49,7 +49,7 @@ def ask_for_item(book: ledger.Ledger, item: items.Item, used_up: budgets.Exhaust
     )
     inputs = [codec.encode_own(shown), codec.encode_own(given | {"budget": budget})]
     item.ask_for_budget(run.last_seq)
-    producing.Submit(item.question() or "", spec, inputs, actor=run.submitted_by).apply(book)
+    producing.Submit(item.question() or "", spec, inputs, run.submitted_by, run.trace_parent).apply(book)
 
 
 class Question(NamedTuple):

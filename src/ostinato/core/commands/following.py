@@ -77,13 +77,16 @@ def undo(book: ledger.Ledger, item: items.Item, job_id: str) -> None:
             "job_id": job_id,
             "steps": done[::-1],
         }
+        run = book.jobs[job_id]
         spec = graph.JobSpec(
             [graph.TaskSpec("$undo", UNDO, queue=graph.SYSTEM_QUEUE)],
             name=f"{JOB}{item.pipeline}",
-            correlation_id=book.jobs[job_id].correlation_id,
+            correlation_id=run.correlation_id,
             tags={"item": item.item_id, "undo": str(item.run)},
         )
-        number = book.jobs[job_id].last_seq
-        producing.Submit(f"{job_id}.undo-{number}", spec, [codec.encode_own(given)], actor=item.by).apply(book)
+        number = run.last_seq
+        producing.Submit(f"{job_id}.undo-{number}", spec, [codec.encode_own(given)], item.by, run.trace_parent).apply(
+            book
+        )
         for name in done:
             item.take_back(name)

@@ -18,6 +18,7 @@ from ostinato.core.commands import producing
 FIRE: Final = "ostinato.fire"
 RULE: Final = "rule:"
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+NO_ORIGIN: Final = sheet.Origin()
 _SPACE: Final = uuid.UUID("6b0a3c9e-6f0e-5d7c-9d1e-3f5d0a7e9c11")
 
 
@@ -28,6 +29,9 @@ class Observe(msgspec.Struct, gc=False):
     event_id: str
     data: bytes
     """The whole event as JSON, in the shape that patterns see."""
+    trace_parent: str | None = None
+    correlation_id: str | None = None
+    """Those of what tells it, for what follows from an event that has none of its own."""
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.outside_events.add((self.source, self.event_id))
@@ -38,6 +42,7 @@ class Observe(msgspec.Struct, gc=False):
             return "duplicate"
         book.outside_events.add(key)
         book.new_outside_events.append((*key, book.now, self.data))
+        book.origins[key] = sheet.Origin(self.trace_parent, self.correlation_id)
         return "recorded"
 
 
@@ -46,10 +51,12 @@ def react(book: ledger.Ledger, rules: rulebook.RuleBook) -> None:
     for source, event_id, received_at, data in book.new_outside_events:
         if source == rulebook.SOURCE:
             continue  # a rule has led to it: it is recorded, and nothing follows from it
-        _follow(book, rules, codec.decode(data), f"{source}/{event_id}/{received_at}")
+        origin = book.origins.get((source, event_id), NO_ORIGIN)
+        _follow(book, rules, codec.decode(data), f"{source}/{event_id}/{received_at}", origin=origin)
     for heard in book.heard:
-        event, trace = _own_event(book, heard), book.jobs[heard.job_id].trace_parent
-        _follow(book, rules, event, f"{heard.job_id}/{heard.seq}", _depth(event["detail"]), trace)
+        event, job = _own_event(book, heard), book.jobs[heard.job_id]
+        origin = sheet.Origin(job.trace_parent, job.correlation_id)
+        _follow(book, rules, event, f"{heard.job_id}/{heard.seq}", _depth(event["detail"]), origin)
     book.heard = []
 
 
@@ -59,19 +66,17 @@ def _follow(
     event: Mapping[str, Any],
     about: str,
     depth: int = 0,
-    trace_parent: str | None = None,
+    origin: sheet.Origin = NO_ORIGIN,
 ) -> None:
     for rule in rules.matching(event):
         job_id = str(uuid.uuid5(_SPACE, f"{book.tenant}/{about}/{rule.name}"))
-        _submission(rule, event, job_id, depth, trace_parent).apply(book)
+        _submission(rule, event, job_id, depth, origin).apply(book)
 
 
 def _submission(
-    rule: rulebook.Rule, event: Mapping[str, Any], job_id: str, depth: int, trace_parent: str | None
+    rule: rulebook.Rule, event: Mapping[str, Any], job_id: str, depth: int, origin: sheet.Origin
 ) -> producing.Submit:
     """The job that does what a rule wants done."""
-    detail: Any = event.get("detail")
-    correlation: Any = cast("dict[str, Any]", detail).get("correlationId") if isinstance(detail, dict) else None
     tasks: list[graph.TaskSpec] = []
     inputs: list[bytes] = []
     for number, target in enumerate(rule.targets, 1):
@@ -81,10 +86,19 @@ def _submission(
     spec = graph.JobSpec(
         tasks,
         name=f"{RULE}{rule.name}",
-        correlation_id=correlation if graph.is_id(correlation) else None,
+        correlation_id=correlation_id(event),
         tags={"rule": rule.name},
     )
-    return producing.Submit(job_id, spec, inputs, trace_parent=trace_parent)
+    return producing.Submit(
+        job_id, spec, inputs, trace_parent=origin.trace_parent, correlation_id=origin.correlation_id
+    )
+
+
+def correlation_id(event: Mapping[str, Any]) -> str | None:
+    """That of an event, in either spelling. (One that no job could have was refused when the event came.)"""
+    detail: Any = event.get("detail")
+    said = cast("dict[str, Any]", detail) if isinstance(detail, dict) else {}
+    return next((said[name] for name in graph.CORRELATION if graph.is_id(said.get(name))), None)
 
 
 def _depth(detail: Mapping[str, Any]) -> int:

@@ -142,7 +142,11 @@ class Ostinato:
 
     async def start(self, *, migrate: bool = True) -> None:
         if self._engine is not None:
-            raise errors.NotPossible("this application is already open")
+            raise errors.NotPossible(
+                "this application is already open: use it as it is. An `async def` function awaits `job.result()`; a "
+                "plain `def` calls asyncio.run_coroutine_threadsafe(job.result(), loop).result() with the loop of the "
+                "application"
+            )
         made = self.make_engine(self.options)
         await made.start(migrate=migrate)
         self._engine = made

@@ -38,6 +38,8 @@ class EngineOptions:
 
     concurrency: int = 10
     """Functions that run at the same time in one worker."""
+    max_awaiting: int = 1_000
+    """Functions of one worker that wait for the results of other jobs at the same time. They hold no slot."""
     max_prefetch: int = 10_000
     """Tasks that a worker may claim ahead of those it runs; it does so only for functions that have been quick, and for
     no more than 2,000 while there are other workers."""
@@ -90,6 +92,7 @@ class EngineOptions:
             ("max_payload_bytes", 1, arguments.LARGEST),
             ("spill_bytes", 1, arguments.LARGEST),
             ("max_tasks", 1, arguments.LARGEST),
+            ("max_awaiting", 0, arguments.LARGEST),
             ("max_prefetch", 0, graph.MOST_CONCURRENCY),
             ("dead_letter_alarm", 0, arguments.LARGEST),
         ):

@@ -33,7 +33,7 @@ def first_cells(text: str) -> set[str]:
 def exposed() -> set[str]:
     """Every metric by the name under which Prometheus knows it."""
     counted = metrics.Metrics(None, "default")  # pyright: ignore[reportArgumentType]
-    depth = metrics._Depth(0.0, 0, metrics.gauges.Depth([], 0, 0, None))
+    depth = metrics._Depth(0.0, 0, metrics.gauges.Depth([], 0, 0, None, 0))
     families = list(counted._families(["default"], "default", depth))
     return {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
 

@@ -44,6 +44,7 @@ NAMES = {
     "ostinato_dead_letters": "Tasks that failed for good and have not been taken up again.",
     "ostinato_approvals_waiting": "What waits for people to decide.",
     "ostinato_approvals_oldest_seconds": "How long the oldest of it has been waiting.",
+    "ostinato_functions_awaiting": "Functions that wait for the results of other jobs, and hold no slot.",
     "ostinato_task_wait_seconds": "From ready to claimed.",
     "ostinato_task_run_seconds": "From claimed to recorded, for attempts that completed or failed.",
     "ostinato_tasks_completed": "Tasks that completed.",
@@ -301,6 +302,7 @@ def _waiting(tenant: str, depth: _Depth) -> Iterator[Metric]:
     yield _gauge("ostinato_queue_oldest_seconds", labels, oldest.items())
     yield _gauge("ostinato_dead_letters", ("tenant",), [((tenant,), depth.found.dead_letters)])
     yield _gauge("ostinato_approvals_waiting", ("tenant",), [((tenant,), depth.found.approvals)])
+    yield _gauge("ostinato_functions_awaiting", ("tenant",), [((tenant,), depth.found.awaiting)])
     since = depth.found.oldest_approval_at
     waited = 0.0 if since is None else max((depth.now - since) / 1e6, 0.0)
     yield _gauge("ostinato_approvals_oldest_seconds", ("tenant",), [((tenant,), waited)])

@@ -6,7 +6,7 @@ The codes: `running`, `dependency`, `retry`, `sleep`, `delay`, `turn`, `budget`,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,10 @@ class Worker(msgspec.Struct, frozen=True):
     functions: Sequence[str] | None
     slots: int | None
     held: int | None = None
+    awaiting: int = 0
+    """How many of its functions wait for other jobs, without a slot."""
+    awaiting_jobs: Mapping[tuple[str, str], str] = {}
+    """Some of them: by job and task, the job that is waited for."""
 
     def knows(self, name: str) -> bool:
         return self.functions is None or name in self.functions
@@ -32,7 +36,9 @@ class Worker(msgspec.Struct, frozen=True):
 
     @property
     def free(self) -> int | None:
-        return None if self.slots is None or self.held is None else max(self.slots - self.held, 0)
+        if self.slots is None or self.held is None:
+            return None
+        return max(self.slots - max(self.held - self.awaiting, 0), 0)
 
 
 class Dependency(msgspec.Struct, frozen=True):
@@ -197,6 +203,9 @@ def _running(facts: Facts) -> Why:
     used = task.attempt - task.attempt_base
     sentence = f"Attempt {used} of {task.max_attempts} has been running for {_span(facts, task.started_at)} "
     sentence += f"on worker {task.worker}"
+    awaited = next((job for w in facts.workers if (job := w.awaiting_jobs.get((task.job_id, task.task_id)))), None)
+    if awaited is not None:
+        sentence += f"; it waits for the result of job {awaited}, and has given its slot back meanwhile"
     if not alive:
         sentence += ", which has not been heard of lately: if it is gone, the attempt is taken from it"
     details = _details(
@@ -206,6 +215,7 @@ def _running(facts: Facts) -> Why:
         attempt=used,
         maxAttempts=task.max_attempts,
         timeoutAt=_moment(task.timeout_at),
+        awaitsJob=awaited,
     )
     return Why("running", sentence + ".", details)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from ostinato import errors, views
 from ostinato.core import codec, documents, retry, states
+from ostinato.engine import awaiting
 from ostinato.store import store
 
 LOOK_SECONDS = 1.0
@@ -78,7 +79,15 @@ class Ends:
         """The outputs of a job once it has completed, here or anywhere; JobFailed if it ended otherwise.
 
         For a job that was just submitted here it is enough to hear what ends here: the watcher looks after the rest.
+        A function that waits here gives its slot back until then.
         """
+        function = awaiting.here.get()
+        if function is None:
+            return await self._outputs(job_id, timeout, submitted_at_look)
+        async with awaiting.without_slot(function, job_id):
+            return await self._outputs(job_id, timeout, submitted_at_look)
+
+    async def _outputs(self, job_id: str, timeout: float | None, submitted_at_look: int | None) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
         until = None if timeout is None else loop.time() + _check_timeout(timeout)
         look: asyncio.Timeout | None = None

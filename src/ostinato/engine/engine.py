@@ -115,6 +115,8 @@ class Engine:
         self.ends = ends.Ends(self.store, tenant)
         self._known_functions: set[str] = set()
         self._leases_checked_at = time.monotonic()
+        self._told: dict[str, object] = {}
+        """What others have last heard of functions that wait for other jobs."""
         self._main_loop: asyncio.AbstractEventLoop | None = None
         self.events_written = 0
 
@@ -238,7 +240,8 @@ class Engine:
                 "queues": list(self.options.queues),
                 "functions": sorted(self._functions),
                 "slots": self.options.concurrency,
-            }
+            } | self.worker.slots.told()
+            self._told = self.worker.slots.told()
             known = {
                 name: {"retry": function.retry, "timeout": function.timeout}
                 for name, function in self._functions.items()
@@ -425,7 +428,10 @@ class Engine:
         await self.ends.look()
         if self.worker is not None and time.monotonic() - self._leases_checked_at > LEASE_CHECK_SECONDS:
             self._leases_checked_at = time.monotonic()
-            await self._look_for_others(self.worker)
+            if self.worker.slots.told() != self._told:
+                await self.register()
+            else:
+                await self._look_for_others(self.worker)
             await self.check_leases()
         for guest in list(self.guests):
             await guest.look_around()

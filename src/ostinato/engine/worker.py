@@ -19,7 +19,8 @@ import uuid_utils
 
 from ostinato import context, errors, functions, logs, options, secrets, suspension, threads, tracing
 from ostinato.core import codec, commands, graph, retry, rows
-from ostinato.engine import committer
+from ostinato.engine import awaiting, committer
+from ostinato.engine.awaiting import Place
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -41,13 +42,12 @@ TURN_SECONDS = 0.001
 """How many attempts that wait for nothing are run, and for how long, before others have a turn in the event loop."""
 
 log = logging.getLogger("ostinato")
-Place = tuple[str, str, str]
-"""Token, job and task: one may be claimed again here while the function of an earlier lease is still being stopped."""
 
 
 class _Running(msgspec.Struct):
     lease: rows.Lease
     task: asyncio.Task[None]
+    slots: awaiting.Slots
     started_at: float = 0.0
     revoked: bool = False
     handing_back: str | None = None
@@ -118,6 +118,7 @@ class Worker:
         self._doubtful: dict[str, float] = {}
         """Tokens of claims that may have been recorded, and since when that is not known."""
         self._queues = frozenset(settings.queues)
+        self.slots = awaiting.Slots(settings.concurrency, settings.max_awaiting, self._running, self._freed)
         self._variables = contextvars.copy_context()
         """What every attempt starts with, whatever those before it have set."""
 
@@ -135,6 +136,7 @@ class Worker:
             idle = now - self._claimed_at > self._options.lease_seconds
             if not idle:
                 return None
+        held += self.slots.wanted - self.slots.without
         slots = max(concurrency - held, 0)
         stuck = slots == 0 and now - self._ended_at > STALE_SECONDS
         allowed: dict[str, int] = {}
@@ -143,7 +145,7 @@ class Worker:
             allowed = {n: min(pace.ahead(self._options, alone=self.alone), far) for n, pace in self._paces.items()}
         most = concurrency + (max(allowed.values()) if allowed else 0)
         # What has run takes up room until it is recorded, but for as much as is recorded at once, with a claim.
-        unrecorded = max(self._unrecorded - held - committer.MAX_BATCH, 0)
+        unrecorded = max(self._unrecorded - len(self._running) - waiting - committer.MAX_BATCH, 0)
         room = most - held - unrecorded
         # Few and often would cost a transaction each: wait until a good part of the room is free.
         if room <= 0 or ((held or unrecorded) and room * 4 < most):
@@ -263,14 +265,21 @@ class Worker:
     def _next(self) -> tuple[float, rows.Lease]:
         return self._buffer.popitem(last=False)[1]
 
+    def _freed(self) -> None:
+        """A function has given its slot back."""
+        self.slots.serve()
+        self._fill()
+        if not self._stopping:
+            self._committer.have_room()
+
     # --- running ---------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._buffer and len(self._running) < self._options.concurrency:
+        while self._buffer and self.slots.taken + self.slots.wanted < self._options.concurrency:
             place, (_, lease) = self._buffer.popitem(last=False)
             task = loop.create_task(self._run(place), context=self._variables.copy())
-            self._running[place] = _Running(lease, task)
+            self._running[place] = _Running(lease, task, self.slots)
 
     async def _run(self, place: Place) -> None:
         """Run an attempt. One that ended without having waited for anything has left this asyncio task as it was, and
@@ -280,6 +289,7 @@ class Worker:
         until = time.monotonic() + TURN_SECONDS
         for left in reversed(range(TURN)):
             logs.bind(functools.partial(context.about, self._services.tenant, running.lease))
+            awaiting.here.set(running)
             variables = contextvars.copy_context() if self._buffer else None
             running.started = True
             running.started_at = time.monotonic()
@@ -296,13 +306,17 @@ class Worker:
                 report = await _Rest(attempt, waits_for, running)
             finally:
                 del self._running[place]
+                if self.slots.without:
+                    self.slots.forget(place)
             self._ended(running, report)
+            if self.slots.wanted:
+                self.slots.serve()
             if not self._buffer or not at_once or not left or self._ended_at > until:
                 break
             if contextvars.copy_context() != variables or task.cancelling():
                 break
             place, (_, lease) = self._buffer.popitem(last=False)
-            running = self._running[place] = _Running(lease, task)
+            running = self._running[place] = _Running(lease, task, self.slots)
         if self._buffer:
             self._fill()
         elif not self._stopping:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ostinato.core import absent, codec, rows, states, why
 from ostinato.core import budgets as core_budgets
 from ostinato.store import approvals, budgets, database
@@ -89,7 +91,18 @@ def workers_of(tenant: str, now: int) -> database.Script[list[why.Worker]]:
     for worker_id, _, expires_at, about in (yield fetch("list_workers", tenant=tenant)):
         says: dict[str, Any] = codec.decode(about)
         queues = says.get("queues", ())
-        workers.append(why.Worker(worker_id, expires_at > now, queues, says.get("functions"), says.get("slots")))
+        awaited = {(job_id, task_id): job for job_id, task_id, job in says.get("awaitingJobs", ())}
+        workers.append(
+            why.Worker(
+                worker_id,
+                expires_at > now,
+                queues,
+                says.get("functions"),
+                says.get("slots"),
+                awaiting=says.get("awaiting", 0),
+                awaiting_jobs=awaited,
+            )
+        )
     return workers
 
 
@@ -101,7 +114,7 @@ def _with_claims(tenant: str, task: rows.Task, workers: list[why.Worker]) -> dat
         if consulted < CONSULTED and worker.serves(task.name, task.queue):
             consulted += 1
             held = yield from _held(tenant, worker.worker_id)
-            worker = why.Worker(worker.worker_id, True, worker.queues, worker.functions, worker.slots, held)
+            worker = msgspec.structs.replace(worker, alive=True, held=held)
         seen.append(worker)
     return seen
 

@@ -27,6 +27,8 @@ class Depth(NamedTuple):
     dead_letters: int
     approvals: int
     oldest_approval_at: int | None
+    awaiting: int
+    """Functions that wait for the results of other jobs."""
 
 
 class Waiting(NamedTuple):
@@ -57,7 +59,9 @@ class Gauges:
             queues = yield from depths(tenant, self.db.now())
             letters = yield fetch("count_dead_letters", tenant=tenant)
             asked, since = (yield fetch("count_waiting_approvals", tenant=tenant))[0]
-            return Depth(queues, int(letters[0][0]), int(asked), since)
+            workers = yield from facts.workers_of(tenant, self.db.now())
+            awaiting = sum(worker.awaiting for worker in workers if worker.alive)
+            return Depth(queues, int(letters[0][0]), int(asked), since, awaiting)
 
         return await self.db.read(script)
 

@@ -7,6 +7,7 @@ statements that write it, the columns of queries and what is encrypted follow fr
 from __future__ import annotations
 
 import types
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -73,6 +74,13 @@ def of(struct: type) -> tuple[Column, ...]:
     """The columns of a row, in the order of its fields."""
     hints = get_type_hints(struct, include_extras=True)
     return tuple(_column(name, hint) for name, hint in hints.items() if NOT_STORED not in _marks(hint))
+
+
+def row_of(names: Sequence[str]) -> Callable[[str, Any], tuple[Any, ...]]:
+    """A function that makes the row of a tenant and a value: as fast as one that is written out, which `attrgetter` is
+    not by half."""
+    values = "".join(f", value.{name}" for name in names)
+    return eval(f"lambda tenant, value: (tenant{values})")  # noqa: S307 -- made of our own names, as a named tuple is
 
 
 def _column(name: str, hint: Any) -> Column:

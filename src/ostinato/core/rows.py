@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -65,12 +64,10 @@ class Job(msgspec.Struct, gc=False):
         self.was_plain = self.plain()
 
     def plain(self) -> tuple[object, ...]:
-        return _plain(self)
+        return _plain("", self)
 
 
-_plain = operator.attrgetter(
-    *(column.name for column in columns.of(Job) if column.sets == frozenset({columns.CHANGE.name}))
-)
+_plain = columns.row_of([column.name for column in columns.of(Job) if column.sets == frozenset({columns.CHANGE.name})])
 
 
 class Task(msgspec.Struct, gc=False):

@@ -1,14 +1,13 @@
 """Tables and what is written of them, each declared once, for both databases.
 
 A write names the columns that a row brings along, in order. The SQL of both dialects is made from it, and so are the
-row of a changed value, the places of payloads to encrypt, and the columns that a query selects as `{task t}`.
+row of a value, the places of payloads to encrypt, and the columns that a query selects as `{task t}`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
@@ -55,10 +54,9 @@ class Write:
         raise NotImplementedError
 
     @functools.cached_property
-    def values(self) -> Callable[[Any], Row]:
-        """The row of a value that has all that is given as attributes, without the tenant."""
-        names = [name for name, _ in self.given]
-        return operator.attrgetter(*names)
+    def row(self) -> Callable[[str, Any], Row]:
+        """Makes the row of a tenant's value that has all that is given as attributes."""
+        return columns.row_of([name for name, _ in self.given])
 
     def place(self, name: str) -> int:
         """Where in a row a value is."""

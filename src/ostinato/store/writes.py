@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import msgspec
@@ -13,18 +12,18 @@ from ostinato.store import budgets, tallies
 Row = tuple[Any, ...]
 Writes = list[tuple[str, list[Row]]]
 
-_inserted_job = tables.INSERT_JOB.values
-_changed_job = tables.UPDATE_JOB.values
-_advanced_job = tables.ADVANCE_JOB.values
-_inserted_task = tables.INSERT_TASK.values
-_ended_task = tables.INSERT_ENDED_TASK.values
-_changed_task = tables.UPDATE_TASK.values
-_claimed_task = tables.CLAIM_TASK.values
-_completed_task = tables.COMPLETE_TASK.values
-_task_with_input = tables.UPDATE_TASK_AND_INPUT.values
-_approval = tables.WRITES["insert_approval"].values
-_item_columns = operator.attrgetter(*(column.name for column in columns.of(items.Item)))
-_item_changes = operator.attrgetter(*tables.ITEM.of_set(columns.CHANGE.name))
+_inserted_job = tables.INSERT_JOB.row
+_changed_job = tables.UPDATE_JOB.row
+_advanced_job = tables.ADVANCE_JOB.row
+_inserted_task = tables.INSERT_TASK.row
+_ended_task = tables.INSERT_ENDED_TASK.row
+_changed_task = tables.UPDATE_TASK.row
+_claimed_task = tables.CLAIM_TASK.row
+_completed_task = tables.COMPLETE_TASK.row
+_task_with_input = tables.UPDATE_TASK_AND_INPUT.row
+_approval = tables.WRITES["insert_approval"].row
+_inserted_item = columns.row_of([column.name for column in columns.of(items.Item)])
+_item_changes = columns.row_of(tables.ITEM.of_set(columns.CHANGE.name))
 _CLAIMABLE = (states.PENDING, states.BLOCKED)
 _TOLD = (states.COMPLETED, states.FAILED)
 """How a task may end at once, when somebody outside tells of it before anybody else knows of its job."""
@@ -72,7 +71,7 @@ def _around(tenant: str, book: ledger.Ledger, letters: Writes, writer: str) -> W
         *_gate_keys(tenant, book),
         *_items(tenant, book),
         ("withdraw_approval", [(tenant, *key, book.now) for key in book.withdrawn]),
-        ("insert_approval", [(tenant, *_approval(row)) for row in book.changed_approvals.values()]),
+        ("insert_approval", [_approval(tenant, row) for row in book.changed_approvals.values()]),
         ("insert_outside_event", [(tenant, *event) for event in book.new_outside_events]),
         ("hold_budget", budgets.held(book) if book.waits_for_tenant else []),
         ("add_usage", [(tenant, *key, *_astuple(u), book.last_usages.get(key)) for key, u in book.usages.items()]),
@@ -90,11 +89,11 @@ def _jobs(tenant: str, book: ledger.Ledger) -> Writes:
             continue
         job = jobs[job_id]
         if job.plain() == job.was_plain:
-            advanced.append((tenant, *_advanced_job(job)))
+            advanced.append(_advanced_job(tenant, job))
         else:
-            changed.append((tenant, *_changed_job(job)))
+            changed.append(_changed_job(tenant, job))
     return [
-        ("insert_job", [(tenant, *_inserted_job(job)) for job in new] if new else []),
+        ("insert_job", [_inserted_job(tenant, job) for job in new] if new else []),
         ("insert_job_tag", [
             (tenant, job.job_id, key, value, job.created_at)
             for job in new if job.tags != codec.EMPTY_OBJECT
@@ -125,12 +124,14 @@ def _items(tenant: str, book: ledger.Ledger) -> Writes:
     new: list[Row] = []
     changed: list[Row] = []
     for item_id, payload in book.new_items.items():
-        new.append((tenant, *_item_columns(book.items_by_id[item_id]), payload))
+        new.append((*_inserted_item(tenant, book.items_by_id[item_id]), payload))
     for item_id, item in sorted(book.changed_items.items()):  # two transactions lock items in the same order
         if item_id not in book.new_items:
             payload = book.new_payloads.get(item_id)
             digest = None if payload is None else items.with_payload(item.digest, payload)
-            changed.append((tenant, item_id, item.was_status, *item.was_seen, *_item_changes(item), payload, digest))
+            changed.append(
+                (tenant, item_id, item.was_status, *item.was_seen, *_item_changes(tenant, item)[1:], payload, digest)
+            )
     return [("insert_item", new), ("update_item", changed)]
 
 
@@ -147,15 +148,15 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
     for (job_id, task_id), t in book.changed_tasks.items():
         state, was = t.state, t.was
         if state == states.COMPLETED and was == states.PROCESSING:
-            completed.append((tenant, *_completed_task(t)))
+            completed.append(_completed_task(tenant, t))
             continue
         if state == states.PROCESSING and was in _CLAIMABLE and (job_id, task_id) not in book.run_again:
-            claimed.append((tenant, *_claimed_task(t)))
+            claimed.append(_claimed_task(tenant, t))
         elif was:
             if (job_id, task_id) in book.new_inputs:
-                changed_input.append((tenant, *_task_with_input(t)))
+                changed_input.append(_task_with_input(tenant, t))
             else:
-                changed.append((tenant, *_changed_task(t)))
+                changed.append(_changed_task(tenant, t))
         if was == states.PENDING and (state != states.PENDING or t.ready_at != t.was_ready_at):
             unqueued.append((tenant, t.queue, t.name, -t.priority, t.was_ready_at, job_id, task_id))
         if state == states.PENDING and (was != states.PENDING or t.ready_at != t.was_ready_at):
@@ -166,8 +167,8 @@ def _tasks(tenant: str, book: ledger.Ledger) -> tuple[Writes, Writes]:
             gone_letters.append((tenant, job_id, task_id))
     new = book.new_tasks
     return [
-        ("insert_task", [(tenant, *_inserted_task(t)) for t in new if t.state not in _TOLD] if new else []),
-        ("insert_ended_task", [(tenant, *_ended_task(t)) for t in new if t.state in _TOLD] if new else []),
+        ("insert_task", [_inserted_task(tenant, t) for t in new if t.state not in _TOLD] if new else []),
+        ("insert_ended_task", [_ended_task(tenant, t) for t in new if t.state in _TOLD] if new else []),
         ("insert_edge", book.new_edges),
         ("update_task", changed),
         ("claim_task", claimed),

@@ -12,12 +12,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, TypeVar
 
 import asyncpg
-from asyncpg.connect_utils import SessionAttribute
-from asyncpg.exceptions import ClientConfigurationError, TargetServerAttributeNotMatched
+from asyncpg.exceptions import TargetServerAttributeNotMatched
 
 from ostinato import errors
 from ostinato.core import tables
-from ostinato.store import database, inspection, migrate, queries, rights, statements, walled
+from ostinato.store import database, hosts, inspection, migrate, queries, rights, statements, walled
 
 T = TypeVar("T")
 
@@ -27,7 +26,6 @@ VISITOR = "ostinato_api"
 MIGRATION_LOCK = 0x6F7374696E61746F
 TRIES = 8
 CALIBRATE_SECONDS = 10.0
-CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 60.0
 MIGRATION_SECONDS = 24 * 3600.0
 """What looks at a whole table takes as long as the table is large, and what somebody else migrates is waited for."""
@@ -99,6 +97,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str, *, clock: Callable[[], int] | None = None) -> None:
         self.url = url
+        self._hosts = hosts.Hosts(url)
         self._clock = clock
         self._blocks = queries.blocks(self.dialect)
         self._connections: dict[str, asyncpg.Connection[Any]] = {}
@@ -222,6 +221,11 @@ class PostgresDatabase:
                 )
         return self._wall
 
+    async def _visitor_is_walled(self) -> bool:
+        """As the connection itself says on which tenants are shown what is theirs."""
+        async with self._connection(VISITORS[0]) as connection:
+            return await connection.fetchval("SELECT current_user = $1 AND row_security_active('job')", VISITOR)
+
     def _free_reader(self) -> str:
         return self._free(READERS)
 
@@ -263,11 +267,12 @@ class PostgresDatabase:
             values = {name: await connection.fetchval("SELECT current_setting($1)", name) for name in names}
             standby = await connection.fetchval("SELECT pg_is_in_recovery()")
             schema = await self._version(connection)
-            row_security = await _may_visit(connection)
+            may_visit = await _may_visit(connection)
             vectors = await connection.fetchval(
                 "SELECT format_type(atttypid, NULL) FROM pg_attribute "
                 "WHERE attrelid = to_regclass('result_vector') AND attname = 'embedding'"
             )
+        row_security = may_visit and await self._visitor_is_walled()
         return {
             "database": "PostgreSQL",
             "version": values.pop("server_version"),
@@ -330,18 +335,7 @@ class PostgresDatabase:
         if role in VISITORS:
             self._visiting.pop(role, None)
             settings = SETTINGS | {"role": VISITOR}
-        try:
-            return await asyncpg.connect(
-                self.url,
-                server_settings=settings,
-                timeout=CONNECT_SECONDS,
-                command_timeout=STATEMENT_SECONDS,
-                target_session_attrs=SessionAttribute.read_write,
-            )
-        except (ClientConfigurationError, asyncpg.UndefinedObjectError) as error:
-            raise errors.InvalidUrl(f"a parameter in the URL is not valid: {error}") from None
-        except UnicodeError as error:
-            raise errors.InvalidUrl(f"the host in the URL is not valid: {error}") from None
+        return await self._hosts.connect(settings, STATEMENT_SECONDS)
 
     async def _drop(self, role: str) -> None:
         connection = self._connections.pop(role, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx2
@@ -20,12 +20,15 @@ DECIDE = "approvals:decide"
 
 
 @contextlib.asynccontextmanager
-async def opened(url: str, **engine: Any) -> AsyncIterator[tuple[Site, httpx2.AsyncClient, Newsroom]]:
-    """A server with the newsroom's functions and its pipeline."""
+async def opened(
+    url: str, more: Callable[[Newsroom], object] = lambda room: None, **engine: Any
+) -> AsyncIterator[tuple[Site, httpx2.AsyncClient, Newsroom]]:
+    """A server with the newsroom's functions, and `more`, and its pipeline."""
     rooms: list[Newsroom] = []
 
     def prepare(app: Ostinato) -> None:
         rooms.append(Newsroom(app=app))
+        more(rooms[0])
 
     async with support.opened(url, prepare=prepare, engine=engine) as site:
         admin = await site.admin()
@@ -58,6 +61,26 @@ async def listed(client: httpx2.AsyncClient, **wanted: Any) -> list[str]:
     answer = await client.get("/v1/pipelines/publishing/items", params=wanted)
     assert answer.status_code == 200, answer.text
     return sorted(item["itemId"] for item in answer.json()["items"])
+
+
+async def test_an_agent_that_is_saved_over_http_is_in_use_at_once(url: str) -> None:
+    """B21: by the runs that begin after it was saved."""
+
+    def prepare(room: Newsroom) -> None:
+        for name in ("tell", "sing"):
+            room.app.agent(name)(lambda agent_id, name=name: {"by": name})
+
+    agent = {"kind": "function", "outputSchema": {"type": "object", "properties": {"by": {"type": "string"}}}}
+    document = publishing()
+    del document["course"][4]["function"]
+    document["course"][4] |= {"agent": "narrator"}
+    async with opened(url, prepare) as (_, client, _):
+        for item_id, name in (("a1", "tell"), ("a2", "sing")):
+            assert (await client.put("/v1/agents/narrator", json=agent | {"function": name})).status_code == 200
+            assert (await client.put("/v1/pipelines/publishing", json=document)).status_code == 200
+            await enter(client, item_id)
+            found = await reaches(client, item_id, "pending_review")
+            assert found["results"]["summarize"] == {"by": name}
 
 
 # --- definitions ---------------------------------------------------------------------------------------------------

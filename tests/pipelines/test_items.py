@@ -433,6 +433,28 @@ async def test_an_agent_of_the_tenant_does_a_step_in_the_version_of_then(url: st
         await check(kit)
 
 
+async def test_an_agent_that_is_saved_in_this_process_is_in_use_at_once(url: str) -> None:
+    """B21: pipelines and playbooks remember definitions by themselves, and each hears of what the other saves."""
+    room = Newsroom(url)
+    for name in ("tell", "sing"):
+        room.app.agent(name)(lambda agent_id, name=name: {"by": name})
+    course = publishing()["course"]
+    course[4] = course[4] | {"agent": "narrator"}
+    del course[4]["function"]
+    agent = {
+        "name": "narrator",
+        "kind": "function",
+        "outputSchema": {"type": "object", "properties": {"by": {"type": "string"}}},
+    }
+    async with testing.open(room.app) as kit:
+        await kit.app.pipelines.define(publishing(course=course))
+        for name in ("tell", "sing", "tell"):
+            version = await kit.app.playbooks.define_agent(agent | {"function": name})
+            await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id=f"a{version}")
+            await kit.run_until_idle()
+            assert (await kit.app.pipelines.detail(f"a{version}")).results["summarize"] == {"by": name}
+
+
 async def test_any_function_can_be_a_step_whatever_it_is_called(url: str) -> None:
     room = Newsroom(url)
     room.app.step("lambda")(lambda item: item["title"])

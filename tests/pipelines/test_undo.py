@@ -46,6 +46,7 @@ async def test_b22_all_of_it_in_reverse_order_also_of_a_group(url: str) -> None:
         await kit.app.pipelines.roll_back("a1", actor="olga", reason="withdrawn")
         await kit.run_until_idle()
         assert (await status(kit), room.undone) == (500, ["thumbnail", "tag", "summarize", "score", "fetch"])
+        assert (await kit.app.pipelines.detail("a1")).results == {}, "nothing of it holds any more"
         with pytest.raises(errors.NotPossible, match="was taken back"):
             await kit.app.pipelines.restart("a1", "tag")
         await kit.app.pipelines.restart("a1", "discovered")

@@ -65,6 +65,7 @@ class Shelf(Generic[T]):
         self._reading = asyncio.Lock()
         self._forgotten = 0
         """How often. What was begun to be read before is not remembered: it may be what has just been changed."""
+        self._saves = 0
         self._stamp: int = -1
         self._stamped_at = self._read_at = -REMEMBERED_SECONDS
 
@@ -133,11 +134,11 @@ class Shelf(Generic[T]):
         return known
 
     async def _remember(self, name: str, version: int | None) -> Defined[T]:
-        before = self._forgotten
+        before = self._changes
         made = self._defined(await self._store.definition(self._tenant, self._kind, name, version))
         if len(self._known) >= MOST_REMEMBERED:
             self._known.clear()
-        if self._forgotten == before:
+        if self._changes == before:
             self._known[(name, version)] = self._known[(name, made.version)] = made
         return made
 
@@ -146,9 +147,9 @@ class Shelf(Generic[T]):
         await self._keep_up()
         if self._all is not None:
             return self._all
-        before = self._forgotten
+        before = self._changes
         found = [self._defined(one) for one in await self.all()]
-        if self._forgotten == before:
+        if self._changes == before:
             self._all = found
         return found
 
@@ -165,8 +166,10 @@ class Shelf(Generic[T]):
     async def _keep_up(self) -> None:
         """Forget what is remembered if it is old, or somebody has changed something."""
         now = time.monotonic()
-        if now - self._read_at >= REMEMBERED_SECONDS:
+        saves = self._store.saves[self._tenant]
+        if now - self._read_at >= REMEMBERED_SECONDS or saves != self._saves:
             self._forget()
+            self._saves = saves
         if now - self._stamped_at >= CHECKED_SECONDS:
             self._stamped_at = now  # one looks; whoever asks meanwhile goes by what was known
             try:
@@ -177,6 +180,10 @@ class Shelf(Generic[T]):
             if stamp != self._stamp:
                 self._forget()
             self._stamp, self._stamped_at = stamp, now
+
+    @property
+    def _changes(self) -> int:
+        return self._forgotten + self._store.saves[self._tenant]
 
     def _forget(self) -> None:
         self._forgotten += 1

@@ -197,7 +197,6 @@ class Looking(shelved.Shelved):
         runs = [one for job in found if (one := _run(job)) is not None]
         attempts, used = await self._attempts(item_id, [one for one in runs if not one.undo][:MOST_RUNS])
         results = await self.results(item)
-        kept = [name for name in results if not item.is_(courses.UNDONE, name)]
         return ItemDetail(
             **msgspec.structs.asdict((await self._shown([item]))[0]),
             newest_version=await self._newest_version(item),
@@ -212,7 +211,7 @@ class Looking(shelved.Shelved):
             runs=runs,
             spent=usage.money(sum(job.spent for job in found if _run(job) is not None)),
             usage=views.usage_view(functools.reduce(operator.add, used.values(), usage.Usage())),
-            places=allowed.places(course, item, kept),
+            places=allowed.places(course, item, list(results)),
             by_hand=allowed.moves_by_hand(course, item),
         )
 
@@ -258,8 +257,9 @@ class Looking(shelved.Shelved):
         return filters.Page(shown, str(found[-1].number) if len(found) == most else None)
 
     async def results(self, item: items.Item) -> dict[str, Any]:
-        """What the steps of its newest run came to so far."""
-        return {} if item.job_id is None else await self._engine.store.outputs(self._tenant, item.job_id)
+        """What the steps of its newest run came to so far, without those that were taken back."""
+        found = {} if item.job_id is None else await self._engine.store.outputs(self._tenant, item.job_id)
+        return {name: output for name, output in found.items() if not item.is_(courses.UNDONE, name)}
 
     async def _shown(self, found: Sequence[items.Item]) -> list[ItemView]:
         versions = {(item.pipeline, item.version) for item in found}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -48,6 +49,8 @@ class RuleCache:
 class Definitions:
     db: database.Database
     rules: RuleCache
+    saves: collections.Counter[str]
+    """How many definitions of each tenant were saved in this process: whoever remembers any looks again."""
 
     async def save_definition(
         self,
@@ -91,6 +94,7 @@ class Definitions:
 
         saved = await self.db.write(script)
         self.rules.forget(tenant)
+        self.saves[tenant] += 1
         return saved
 
     async def definition(self, tenant: str, kind: str, name: str, version: int | None = None) -> Definition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import gc
 from collections.abc import Mapping, Sequence
@@ -105,6 +106,7 @@ class Store(
         self._memory = memory.Memory()
         self.results_indexed = keyring is None or search_index_in_clear
         self.rules = definitions.RuleCache()
+        self.saves = collections.Counter()
         self.budgets = budgets.BudgetCache()
         self.courses = courses.CourseCache()
         self._writer = tallies.Writer()

@@ -311,7 +311,6 @@ async def test_us_6_an_operator_sees_at_a_glance_what_fails_and_what_is_stuck(ur
 
         await kit.advance(3601)
         health = await kit.app.pipelines.health("publishing")
-        assert {one.item_id for one in health.stuck} == {"good1", "good2"}  # the other was tried again, and went on
-        assert all(one.why for one in health.stuck)
+        assert (health.stuck_count, health.reviews_waiting) == (0, 3)  # the other was tried again, and went on
         assert sum(hour.items for hour in health.throughput) == 2
         assert health.retrying == 0

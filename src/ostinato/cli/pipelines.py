@@ -100,6 +100,7 @@ async def health(
             ("items", f"{found.items:,} not over yet"),
             ("retrying", _since(found.retrying, "the next", output.ago(found.next_retry_at, now))),
             ("reviews", _since(found.reviews_waiting, "the oldest", output.ago(found.oldest_review_at, now))),
+            ("stuck", f"{found.stuck_count:,}" if found.stuck_count else ""),
             ("over", f"{sum(hour.items for hour in found.throughput):,} in the last 24 h"),
         ]
     )
@@ -116,6 +117,8 @@ async def health(
         output.say("")
         stuck_ones = [[one.item_id, one.status, output.ago(one.since, now), one.why] for one in found.stuck]
         output.table(["item id", "stuck in", "since", "why"], stuck_ones, none="")
+        if found.stuck_count > len(found.stuck):
+            output.say(f"and others: ostinato items ls {name} --stuck {stuck:g} has all {found.stuck_count:,}")
 
 
 def _since(count: int, which: str, when: str) -> str:

@@ -180,6 +180,11 @@ class Course:
         return frozenset(passed - set(last.codes if last.kind == "status" else last.codes[-1:]))
 
     @functools.cached_property
+    def looked_at(self) -> tuple[int, ...]:
+        """The statuses of its reviews."""
+        return tuple(code for stop in self.stops if stop.kind == "review" for code in (*stop.codes, *stop.looking))
+
+    @functools.cached_property
     def moves(self) -> frozenset[tuple[int, int]]:
         """Every legal move, as (from, to)."""
         return frozenset(_moves(self))

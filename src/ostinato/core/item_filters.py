@@ -17,11 +17,13 @@ class ItemFilter(msgspec.Struct, frozen=True):
     pipeline: str
     status: int | None = None
     stuck_since: int | None = None
-    """Not over, and in their status since before this time."""
+    """Run, not over, and in their status since before this time."""
     retrying: bool = False
     """An attempt has failed, and the next one is due at a time."""
     held: bool = False
     """Entered, never run, and not over."""
+    reviews: tuple[int, ...] = ()
+    """Statuses in which items wait for people: in these, none is stuck."""
 
     def __post_init__(self) -> None:
         documents.check_text(self.pipeline, "pipeline", 128)

@@ -57,7 +57,9 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     statuses: list[StatusCount]
     steps: list[StepHealth]
     stuck: list[StuckItem]
-    """In their status for longer than an hour though they are not over, longest first, as many as are shown."""
+    """In their status for longer than an hour though they are not over, held back or in a review: the 50 longest."""
+    stuck_count: int
+    """How many there are; a list of items with the filter `stuck` has all of them."""
     retrying: int
     next_retry_at: datetime.datetime | None
     throughput: list[Hour]
@@ -65,20 +67,23 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     oldest_review_at: datetime.datetime | None
 
 
-async def of_pipeline(running: engine.Engine, course: courses.Course, stuck: Sequence[item_views.ItemView]) -> Health:
+async def of_pipeline(
+    running: engine.Engine,
+    course: courses.Course,
+    counts: item_views.Counts,
+    stuck: Sequence[item_views.ItemView],
+    stuck_count: int,
+) -> Health:
     store, tenant, name = running.store, running.tenant, course.pipeline.name
     now = store.db.now()
     hour = tallies.STEPS.bucket(now)
     prefix, since = f"{name}/", hour - DAY_HOURS + 1
-    counted = await store.sum_tallies_by_key(tenant, tallies.ITEMS, prefix=prefix)
     retrying = await store.sum_tallies_by_key(tenant, tallies.ITEMS_RETRYING, prefix=name)
     attempts = await store.sum_tallies_by_key(tenant, tallies.STEPS, prefix=prefix, since=since)
     times = await store.sum_tallies_by_key(tenant, tallies.STEP_TIMES, prefix=prefix, since=since)
     ended = await store.sum_tallies_by_bucket(tenant, tallies.ITEMS_ENDED, prefix=prefix, since=since)
     due = await store.items(tenant, item_filters.ItemFilter(name, retrying=True), most=1)
-    in_status = {int(key.removeprefix(prefix)): count for key, (count, _) in counted.items()}
-    former = await _former(running, course, {code for code, count in in_status.items() if count} - {*course.names})
-    reviews = [*_looked_at(course), *(code for code, older in former.items() if code in _looked_at(older))]
+    in_status, former, reviews = counts
     oldest = await _oldest(running, name, reviews)
     return Health(
         name,
@@ -90,6 +95,7 @@ async def of_pipeline(running: engine.Engine, course: courses.Course, stuck: Seq
         ],
         [_step(step, prefix, attempts, times) for step in course.steps],
         [StuckItem(item.item_id, item.status, item.status_at, item.sentence) for item in stuck],
+        stuck_count,
         retrying.get(name, (0, 0))[0],
         moments.moment(due[0].retry_at) if due and due[0].retry_at is not None else None,
         [
@@ -101,23 +107,8 @@ async def of_pipeline(running: engine.Engine, course: courses.Course, stuck: Seq
     )
 
 
-async def _former(running: engine.Engine, course: courses.Course, codes: set[int]) -> dict[int, courses.Course]:
-    """The newest of the versions before this one that has them, for statuses that it has no longer but items do."""
-    found: dict[int, courses.Course] = {}
-    for version in range(course.version - 1, 0, -1):
-        if len(found) == len(codes):
-            break
-        older = await running.store.course(running.tenant, course.pipeline.name, version)
-        found |= {code: older for code in codes - found.keys() if code in older.names}
-    return found
-
-
 def _only_formerly(former: Mapping[int, courses.Course]) -> list[courses.Status]:
     return [one for code in sorted(former) for one in former[code].pipeline.statuses if one.code == code]
-
-
-def _looked_at(course: courses.Course) -> list[int]:
-    return [code for stop in course.stops if stop.kind == "review" for code in (*stop.codes, *stop.looking)]
 
 
 async def _oldest(running: engine.Engine, pipeline: str, codes: Sequence[int]) -> int | None:

@@ -9,12 +9,25 @@ import functools
 import itertools
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ostinato import errors, views
-from ostinato.core import allowed, codec, courses, documents, events, filters, item_filters, items, moments, rows, usage
+from ostinato.core import (
+    allowed,
+    codec,
+    courses,
+    documents,
+    events,
+    filters,
+    item_filters,
+    items,
+    moments,
+    rows,
+    tallies,
+    usage,
+)
 from ostinato.core.commands import following
 from ostinato.pipelines import run, standing
 from ostinato.reactions import shelved
@@ -165,9 +178,17 @@ class Wanted(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
     status: str | int | None = None
     stuck: float | None = None
-    """Not over, and in their status for more than this many seconds."""
+    """Not over, and in their status for more than this many seconds; but neither held back nor in a review."""
     retrying: bool = False
     held: bool = False
+
+
+class Counts(NamedTuple):
+    by_code: dict[int, int]
+    former: dict[int, courses.Course]
+    """The newest of the versions before this one that has them, for statuses that it has no longer but items do."""
+    reviews: tuple[int, ...]
+    """Statuses in which items wait for people."""
 
 
 _Attempts = collections.defaultdict[str, list[ItemAttempt]]
@@ -233,11 +254,27 @@ class Looking(shelved.Shelved):
             raise errors.InvalidInput(f"wanted must be a Wanted, not {documents.short(wanted)}", field="wanted")
         course = await self.course(pipeline)
         status = None if wanted.status is None else _code(course, wanted.status)
-        stuck_since = None
-        if wanted.stuck is not None:
-            documents.check_seconds(wanted.stuck, "stuck", LONGEST_STUCK)
-            stuck_since = self._engine.db.now() - int(wanted.stuck * 1e6)
-        return item_filters.ItemFilter(pipeline, status, stuck_since, wanted.retrying, wanted.held)
+        if wanted.stuck is None:
+            return item_filters.ItemFilter(pipeline, status, None, wanted.retrying, wanted.held)
+        documents.check_seconds(wanted.stuck, "stuck", LONGEST_STUCK)
+        since = self._engine.db.now() - int(wanted.stuck * 1e6)
+        reviews = (await self.counts(course)).reviews
+        return item_filters.ItemFilter(pipeline, status, since, wanted.retrying, wanted.held, reviews)
+
+    async def counts(self, course: courses.Course) -> Counts:
+        """How many items of a pipeline are in which status, also in those that only an earlier version has."""
+        prefix = f"{course.pipeline.name}/"
+        found = await self._engine.store.sum_tallies_by_key(self._tenant, tallies.ITEMS, prefix=prefix)
+        by_code = {int(key.removeprefix(prefix)): count for key, (count, _) in found.items()}
+        missing = {code for code, count in by_code.items() if count} - {*course.names}
+        former: dict[int, courses.Course] = {}
+        for version in range(course.version - 1, 0, -1):
+            if len(former) == len(missing):
+                break
+            older = await self._engine.store.course(self._tenant, course.pipeline.name, version)
+            former |= {code: older for code in missing - former.keys() if code in older.names}
+        reviews = (*course.looked_at, *(code for code, older in former.items() if code in older.looked_at))
+        return Counts(by_code, former, reviews)
 
     async def history(self, item_id: str) -> list[stored.Moved]:
         """Every move of an item: from where to where, when, by whom, and why."""

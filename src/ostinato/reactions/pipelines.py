@@ -41,8 +41,13 @@ class Pipelines(bulk.Many, policies.Policies):
     async def health(self, pipeline: str, *, stuck_seconds: float = health.STUCK_SECONDS) -> health.Health:
         """How a pipeline does: what is where, what fails, what takes long, what is stuck and why."""
         documents.check_seconds(stuck_seconds, "stuckSeconds", item_views.LONGEST_STUCK)
-        stuck = await self.views(pipeline, item_views.Wanted(stuck=stuck_seconds), most=health.MOST_STUCK)
-        return await health.of_pipeline(self._engine, await self.course(pipeline), stuck)
+        course = await self.course(pipeline)
+        wanted = await self.filter(pipeline, item_views.Wanted(stuck=stuck_seconds))
+        stuck = await self._shown(await self.list(wanted, most=health.MOST_STUCK))
+        count = len(stuck)
+        if count == health.MOST_STUCK:
+            count = await self._engine.store.count_stuck_items(self._tenant, wanted)
+        return await health.of_pipeline(self._engine, course, await self.counts(course), stuck, count)
 
     # --- items -----------------------------------------------------------------------------------------------
 

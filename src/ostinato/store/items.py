@@ -79,6 +79,7 @@ class Items:
                 most=most + 1,
                 status=wanted.status,
                 before=wanted.stuck_since,
+                reviews=_listed(wanted.reviews),
             )
             keys = [(at, item_id) for at, item_id in found]
             after = cursors.write(keys[most - 1]) if len(keys) > most else None
@@ -87,6 +88,19 @@ class Items:
             return filters.Page(sorted(map(items.read, rows), key=lambda item: order[item.item_id]), after)
 
         return await self.db.read(script)
+
+    async def count_stuck_items(self, tenant: str, wanted: item_filters.ItemFilter) -> int:
+        def script() -> database.Script[int]:
+            found = yield fetch(
+                "count_items_stuck",
+                tenant=tenant,
+                pipeline=wanted.pipeline,
+                before=wanted.stuck_since,
+                reviews=_listed(wanted.reviews),
+            )
+            return found[0][0]
+
+        return await self.db.read(script, snapshot=False)
 
     async def history(self, tenant: str, item_id: str, *, after: int = 0, most: int = MOST_MOVES) -> list[Moved]:
         """How an item came to where it is."""
@@ -100,6 +114,10 @@ class Items:
     async def course(self, tenant: str, name: str, version: int) -> courses.Course:
         """A pipeline in one version, ready to be followed."""
         return await self.db.read(lambda: self.courses.course(tenant, name, version), snapshot=False)
+
+
+def _listed(codes: Sequence[int]) -> str:
+    return f"|{'|'.join(str(code) for code in codes)}|"
 
 
 def _look(wanted: item_filters.ItemFilter) -> str:

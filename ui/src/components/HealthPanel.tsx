@@ -32,6 +32,11 @@ export function HealthPanel({ health, tones }: { health: Health; tones: Readonly
               Stuck for more than an hour
             </Title>
             <Stuck stuck={health.stuck} tones={tones} />
+            {health.stuckCount > health.stuck.length && (
+              <Text fz="sm" c="dimmed" mt="xs">
+                The {health.stuck.length} longest of {health.stuckCount.toLocaleString()}.
+              </Text>
+            )}
           </Paper>
         </Stack>
       </Grid.Col>

@@ -61,7 +61,7 @@ function Row({ pipeline, tick }: { pipeline: PipelineLine; tick: number }) {
 }
 
 function Numbers({ name, health }: { name: string; health: Health }) {
-  const stuck = health.stuck.length;
+  const stuck = health.stuckCount;
   const done = doneInDay(health.throughput);
   return (
     <>
@@ -93,9 +93,9 @@ function Numbers({ name, health }: { name: string; health: Health }) {
             to="/pipelines/$name"
             params={{ name }}
             search={{ show: 'stuck' }}
-            title={health.stuck[0]!.why}
+            title={health.stuck[0]?.why}
           >
-            <Count of={stuck}>{stuck === MOST_STUCK ? 'or more' : null}</Count>
+            <Count of={stuck} />
           </Link>
         ) : (
           <Count of={0} />
@@ -118,9 +118,6 @@ function Numbers({ name, health }: { name: string; health: Health }) {
     </>
   );
 }
-
-/** As many as are shown. */
-const MOST_STUCK = 50;
 
 function Count({ of: count, children }: { of: number; children?: ReactNode }) {
   return (

@@ -137,7 +137,7 @@ function OnePipeline({ name }: { name: string }) {
 }
 
 function Tiles({ name, health }: { name: string; health: Health }) {
-  const stuck = health.stuck.length;
+  const stuck = health.stuckCount;
   const lastHour = health.throughput.at(-1)?.items ?? 0;
   const to = { to: '/pipelines/$name', params: { name }, className: 'tile' } as const;
   return (

@@ -39,6 +39,7 @@ export const HEALTH = graphql(`
         since
         why
       }
+      stuckCount
       retrying
       nextRetryAt
       throughput {

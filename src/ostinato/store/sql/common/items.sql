@@ -24,11 +24,19 @@ WHERE tenant = :tenant AND pipeline = :pipeline AND run = 0 AND open AND (entere
 ORDER BY entered_at, item_id LIMIT :most;
 
 -- name: find_items_stuck
--- Items that are not over, in their status since before a time, longest first.
+-- Items that were run and are not over, in their status since before a time, longest first; but for those in reviews,
+-- of which the codes are given as |300|310|.
 SELECT status_at, item_id FROM item
-WHERE tenant = :tenant AND pipeline = :pipeline AND open
+WHERE tenant = :tenant AND pipeline = :pipeline AND open AND run > 0
     AND (status_at, item_id) > (:at, :item_id) AND status_at < :before
+    AND CAST(:reviews AS TEXT) NOT LIKE '%|' || CAST(status AS TEXT) || '|%'
 ORDER BY status_at, item_id LIMIT :most;
+
+-- name: count_items_stuck
+-- How many of these there are.
+SELECT count(*) FROM item
+WHERE tenant = :tenant AND pipeline = :pipeline AND open AND run > 0 AND status_at < :before
+    AND CAST(:reviews AS TEXT) NOT LIKE '%|' || CAST(status AS TEXT) || '|%';
 
 -- name: find_items_retrying
 -- Items whose next attempt is due at a time, the next one first.

@@ -20,6 +20,7 @@ from ostinato import (
     errors,
     functions,
     indexing,
+    keeping,
     options,
     redriving,
     reindexing,
@@ -33,7 +34,7 @@ from ostinato import secrets as secrets_
 from ostinato.core import arguments, audit_chain, codec, commands, filters, graph, statuses
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
-from ostinato.engine import bell, engine, scribe
+from ostinato.engine import bell, engine, retention, scribe
 from ostinato.jobs import Job
 from ostinato.store import connect, lists, stream
 
@@ -541,11 +542,17 @@ class Ostinato:
 
     # --- keeping house -----------------------------------------------------------------------------------------
 
-    async def set_retention(self, seconds: float | None) -> None:
-        """How long this tenant keeps finished jobs; None goes back to the engine's setting."""
-        if seconds is not None:
-            graph.check_seconds(seconds, "retention")
-        await self.engine.store.set_retention(self.tenant, seconds)
+    async def retention(self) -> views.RetentionView:
+        """For how many seconds this tenant keeps finished jobs, and after that their idempotency keys."""
+        return await keeping.retention(self.engine)
+
+    async def set_retention(
+        self, *, jobs: float | None = None, keys: float | None = None, actor: str | None = None
+    ) -> views.RetentionView:
+        """The same, both at once, in seconds; None is for ever. It holds for every process that uses the database."""
+        keeping.check_retention(jobs, keys)
+        await self.note(actor, "retention.set", "", jobs=jobs, keys=keys)
+        return await keeping.set_retention(self.engine, jobs, keys)
 
     async def budget(self) -> views.BudgetView:
         """What this tenant may spend in a day and in a month, and what it has spent."""
@@ -560,13 +567,11 @@ class Ostinato:
         return await spending.set_budget(self.engine, day, month, actor)
 
     async def prune(self, *, older_than: float | None = None) -> int:
-        """Remove finished jobs older than the retention (or than so many seconds), now; how many there were."""
+        """Remove what was kept for as long as `retention` says, or jobs that ended more than so many seconds ago; how
+        much there was. What has a period of its own, such as keys of a gate with a `retention`, goes by that."""
         if older_than is not None:
             graph.check_seconds(older_than, "older_than")
-        removed = 0
-        while count := await self.engine.store.prune(self.tenant, self.options.retention_seconds, older_than):
-            removed += count
-        return removed
+        return await retention.prune(self.engine.store, self.tenant, older_than)
 
 
 def _options(given: options.EngineOptions | None) -> options.EngineOptions:

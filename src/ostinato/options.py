@@ -11,7 +11,6 @@ from ostinato import errors, functions
 from ostinato.core import arguments, documents, executions, graph
 from ostinato.core.retry import Retry
 
-DAY = 86_400
 INDEX_TAGS = "OSTINATO_INDEX_TAGS"
 INDEX_STAGES = "OSTINATO_INDEX_STAGES"
 
@@ -59,10 +58,9 @@ class EngineOptions:
     """Payloads larger than this are kept in the blob table, out of the rows that change."""
     max_tasks: int = 1_000_000
     """The largest job."""
-    retention_seconds: float = 30 * DAY
-    """How long finished jobs are kept, for tenants that have no setting of their own."""
     prune_every_seconds: float | None = 3600.0
-    """How often to remove what is older than that; None never does."""
+    """How often this process looks for what tenants have kept long enough; None never does. How long that is, is a
+    setting of each tenant in the database: nothing is removed of one that has none."""
     dead_letter_alarm: int = 10
     """More dead letters of a tenant than this are a reason for alarm."""
     check_functions: bool = True
@@ -108,8 +106,7 @@ class EngineOptions:
                 continue
             if graph.check_seconds(seconds, field) <= 0:
                 raise errors.InvalidInput(f"{field} must be more than 0", field=field)
-        for field in ("shutdown_seconds", "retention_seconds"):
-            graph.check_seconds(getattr(self, field), field)
+        graph.check_seconds(self.shutdown_seconds, "shutdown_seconds")
         functions.check_retry(self.default_retry, "default_retry")
         clock: object = self.clock
         if clock is not None and not callable(clock):

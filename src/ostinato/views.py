@@ -39,6 +39,13 @@ class BudgetView(msgspec.Struct, frozen=True, rename="camel"):
     spent_this_month: float
 
 
+class RetentionView(msgspec.Struct, frozen=True, rename="camel"):
+    """For how many seconds a tenant keeps finished jobs, and after that their idempotency keys; null is for ever."""
+
+    jobs: int | None
+    keys: int | None
+
+
 class UsageReport(msgspec.Struct, frozen=True, rename="camel"):
     """What was used up from one day of UTC to another, both included; by name and function, the dearest first."""
 

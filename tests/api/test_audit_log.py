@@ -120,6 +120,7 @@ mutation removePipeline { removePipeline(name: "go") }
 mutation rollBackPipeline { rollBackPipeline(name: "go", version: 1) { version } }
 mutation setJobBudget { setJobBudget(jobId: "j", budget: 1) { jobId } }
 mutation setBudget { setBudget(day: 1) { day } }
+mutation setRetention { setRetention(jobs: 1) { jobs } }
 mutation setRetryPolicy { setRetryPolicy(pipeline: "go", step: "work", retry: {}) { changed } }
 mutation resetRetryPolicy { resetRetryPolicy(pipeline: "go", step: "work") { changed } }
 mutation enterItems { enterItems(pipeline: "go", items: [{}]) { created } }

@@ -52,13 +52,14 @@ async def find_district(parent_output):
         ("playbooks", 8),
         ("pipelines", 9),
         ("usage", 4),
+        ("retention", 2),
     ],
 )
 def test_every_curl_line_runs(url: str, tmp_path: Path, name: str, least: int) -> None:
     lines = re.findall(r"```sh\n(.*?)```", (ROOT / f"docs/reference/{name}.md").read_text(), re.DOTALL)
     assert len(lines) >= least
     (tmp_path / "shop.py").write_text(APP)
-    more = ",admin" if name == "usage" else ""
+    more = ",admin" if name in ("usage", "retention") else ""
     scopes = f"jobs:read,jobs:write,config:write,approvals:decide{more}"
     key = run(url, "keys", "create", "--scopes", scopes).split()[0]
     with serving(url) as (_, address):

@@ -242,6 +242,8 @@ ARGUMENTS = {
     "budget": "{ day }",
     "setJobBudget": '(jobId: "x", budget: 1) { budget }',
     "setBudget": "(day: 1000000) { day }",
+    "retention": "{ jobs keys }",
+    "setRetention": "(jobs: 1000000) { jobs }",
     "plan": '(job: {tasks: [{taskId: "a", name: "echo"}]}) { levels }',
     "submit": '(job: {tasks: [{taskId: "a", name: "echo"}]}) { jobId }',
     "submitMany": '(jobs: [{tasks: [{taskId: "a", name: "echo"}]}]) { jobId }',

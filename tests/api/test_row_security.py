@@ -18,7 +18,7 @@ from ostinato.store import connect, postgres, results
 from tests.api import support
 from tests.api.support import Site
 from tests.engine import support as engine_support
-from tests.engine.support import job, task
+from tests.engine.support import PATIENCE, job, task
 from tests.index import support as index_support
 
 TENANTS = ("default", "other")
@@ -47,6 +47,9 @@ async def fill(url: str, tenant: str) -> None:
         await ctx.wait_for("go")
 
     async with app:
+        await (await app.submit(job(task("a"), idempotencyKey="old"))).result(PATIENCE)
+        await app.post_events({"source": "s", "detail-type": "t", "detail": {}})
+        await app.prune(older_than=0)
         await engine_support.failure(await app.submit(job(task("a", "break"))))
         await engine_support.run(app, task("a", input={"large": "x" * 1000}), task("b", after="a"), tags={"k": "v"})
         waiting = await app.submit(job(task("a", "wait")))
@@ -54,7 +57,7 @@ async def fill(url: str, tenant: str) -> None:
         await app.submit(job(task("ask", approval={"title": "May I?"})))
         await app.pipelines.define(PIPELINE)
         await app.pipelines.enter("pipeline", item_id="item")
-        await app.set_retention(1000)
+        await app.set_retention(jobs=1000)
         await app.note("somebody", "test", "nothing")
         await app.results.save("saved", {"summary": "a result", "tenant": tenant})
         await app.engine.store.create_key(tenant, "test", ["admin"])

@@ -139,3 +139,26 @@ async def asks_somebody(client: Any) -> None:
         return len((await client.get("/v1/approvals")).json()["approvals"]) == 1
 
     await until(look)
+
+
+async def test_b11_the_retention_over_http_and_graphql(site: Site) -> None:
+    """B11: a setting of the tenant, which takes the scope `admin` to change and is in the audit log."""
+    admin, reader, writer = (
+        await site.admin(),
+        site.client(await site.key("jobs:read")),
+        site.client(await site.key("jobs:write")),
+    )
+    assert (await reader.get("/v1/retention")).json() == {"jobs": None, "keys": None}
+    for client in (reader, writer):
+        support.problem(await client.put("/v1/retention", json={"jobs": 1}), 403, "forbidden")
+    answer = await admin.put("/v1/retention", json={"jobs": 86_400, "keys": 3600.5})
+    assert answer.json() == {"jobs": 86_400, "keys": 3601}
+    assert (await ask(reader, "{ retention { jobs keys } }"))["retention"] == answer.json()
+    for body in ({"jobs": -1}, {"jobs": "x"}, {"jobs": 1, "other": 2}, {"jobs": 1e300}):
+        support.problem(await admin.put("/v1/retention", json=body), 422, "invalid_input")
+    changed = await ask(admin, "mutation { setRetention(keys: 60) { jobs keys } }")
+    assert changed["setRetention"] == {"jobs": None, "keys": 60}
+    other = await site.admin(tenant="other")
+    assert (await other.get("/v1/retention")).json() == {"jobs": None, "keys": None}
+    log = (await admin.get("/v1/audit-log")).json()["entries"]
+    assert [entry["details"].get("jobs") for entry in log if entry["action"] == "retention.set"][-1] == 86_400

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
+
 from ostinato import Retry, testing
 from ostinato.engine import maintenance
 from tests.engine import support
@@ -62,19 +66,27 @@ async def test_a_task_that_cannot_be_taken_back_holds_up_no_other(url: str) -> N
         await kit.audit()
 
 
-async def test_a_tenant_that_cannot_be_pruned_keeps_no_other_from_it(url: str) -> None:
+async def test_a_tenant_that_cannot_be_pruned_keeps_no_other_from_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = testing.Clock()
     async with (
-        testing.open(support.make(url, tenant="a", retention_seconds=60), clock) as broken,
-        testing.open(support.make(url, tenant="b", retention_seconds=60), clock) as kit,
+        testing.open(support.make(url, tenant="a"), clock) as broken,
+        testing.open(support.make(url, tenant="b"), clock) as kit,
     ):
-        await broken.app.gates.define({"name": "g", "members": ["one"]})
-        no_json = f"CAST('no JSON' AS {'BLOB' if url.startswith('sqlite') else 'bytea'})"
-        await support.sql(url, f"UPDATE definition SET document = {no_json} WHERE tenant = 'a'")
         for one in (broken, kit):
+            await one.app.set_retention(jobs=60)
             made = await one.app.submit(job(task("a")))
             await one.run_until_idle()
             await made.result(0)
         clock.advance(100)
-        await maintenance.Pruner(kit.app.engine.store, 60, 1).run_once()
+        target = kit.app.engine.store
+        remove = target.remove_jobs
+
+        async def damaged(tenant: str, job_ids: Sequence[str], before: int | None) -> int:
+            if tenant == "a":
+                raise ValueError("this cannot be read")
+            return await remove(tenant, job_ids, before)
+
+        monkeypatch.setattr(target, "remove_jobs", damaged)
+        await maintenance.Pruner(target, 1).run_once()
         assert await kit.app.jobs() == []
+        assert len(await broken.app.jobs()) == 1

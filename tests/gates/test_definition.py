@@ -30,8 +30,8 @@ def test_what_is_left_out_has_a_default() -> None:
     assert (read.on_failure, read.late, read.deadline, read.on_deadline) == ("wait", "ignore", None, "fail")
 
 
-def test_e14_an_instance_is_kept_for_seven_days_unless_the_gate_says_otherwise() -> None:
-    assert definition.read(GATE).retention == 7 * 24 * 3600
+def test_e14_an_instance_is_kept_as_long_as_its_tenant_keeps_jobs_unless_the_gate_says_otherwise() -> None:
+    assert definition.read(GATE).retention is None
     assert definition.read(gate(retention=3600)).retention == 3600
 
 

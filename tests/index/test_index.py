@@ -286,23 +286,30 @@ async def test_two_tenants_never_see_each_other(url: str) -> None:
         assert (await two.index.report([change(name="other", machine="x", tags=None)])).indexed == 0
 
 
-async def test_outside_executions_are_kept_as_long_as_jobs(url: str) -> None:
-    app = engine_support.make(url, retention_seconds=100)
+async def test_c9_outside_executions_are_kept_as_long_as_jobs_from_when_they_were_reported(url: str) -> None:
+    """C9: those that never ended and those without a stopDate go too; history that was just imported stays."""
+    app = engine_support.make(url)
     async with testing.open(app) as kit:
         now = kit.clock() // 1000
-        await app.index.report(
-            [
-                change("FAILED", name="old", start=now - 200_000, stop=now - 150_000),
-                change("FAILED", name="new", start=now - 200_000, stop=now - 50_000),
-                change(name="running", start=now - 200_000),
-            ]
-        )
-        assert await app.prune() == 1
-        assert {one.execution_name for one in await app.executions()} == {"new", "running"}
+        await app.set_retention(jobs=100)
+        no_stop = change("FAILED", name="no stop", start=now - 200_000)
+        no_stop["detail"].pop("stopDate", None)
+        await app.index.report([
+            change("FAILED", name="long ago", start=now - 200_000, stop=now - 150_000),
+            change(name="running", start=now - 200_000),
+            no_stop,
+        ])  # fmt: skip
+        assert await app.prune() == 0, "what stopped long ago was reported just now"
+        kit.clock.advance(60)
+        await app.index.report([change("SUCCEEDED", name="running", start=now - 200_000, stop=now)])
+        await app.index.report([change(name="new", start=now)])
+        kit.clock.advance(60)
+        assert await app.prune() == 2
+        assert {one.execution_name for one in await app.executions()} == {"running", "new"}
         assert await sql(url, "SELECT count(*) FROM execution_tag") == [(4,)]
-        assert await app.prune(older_than=0) == 1
-        assert {one.execution_name for one in await app.executions()} == {"running"}
-        assert await sql(url, "SELECT count(*) FROM execution_tag") == [(2,)]
+        kit.clock.advance(1000)
+        assert await app.prune() == 2
+        assert await sql(url, "SELECT count(*) FROM execution_tag") == [(0,)]
 
 
 async def test_c9_what_the_seed_pays_for_each_event_is_one_row_for_each_execution_here(url: str) -> None:

@@ -66,7 +66,6 @@ def test_the_bounds_are_as_told() -> None:
     assert f"1 to {targets.LONGEST_KEY} characters" in GATES
     assert f"Up to {reacting.MOST_ARRIVALS:,} arrivals" in GATES
     assert f"up to {gate_definition.LONGEST_DESCRIPTION:,} characters" in GATES
-    assert f"{gate_definition.Gate('g', []).retention / 86_400:g} days" in GATES
     assert f"1 to {targets.MOST_TARGETS} targets" in RULES
     assert f"up to {events.MOST_EVENTS}, each up to {events.LONGEST_EVENT // 1024} KiB" in RULES
     assert f"up to {own.RETRY.max_attempts} times" in RULES

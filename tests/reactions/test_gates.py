@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, errors
+from ostinato import Ostinato, errors, testing
 from ostinato.core import commands
+from ostinato.engine import maintenance
 from tests.engine import support
 from tests.engine.support import PATIENCE, until
 from tests.reactions.support import quiet, sound, started
@@ -245,6 +246,52 @@ async def test_e14_a_gate_forgets_after_its_own_time(url: str) -> None:
         await until(lambda: _forgotten(app, "short"), "the short memory")
         assert (await app.gate("short").arrive("k", "a")).opened
         assert (await app.gate("long").status("k")).status == "open"
+
+
+async def test_e14_a_longer_memory_than_the_tenants_holds_and_the_gate_fires_once(url: str) -> None:
+    """E14: whoever prunes, by hand or in the background; and of a gate that is kept shorter, `prune` knows too."""
+    day = 86_400
+    async with testing.open(support.make(url)) as kit:
+        app = kit.app
+        await app.gates.define(definition("a", name="long", retention=365 * day))
+        await app.gates.define(definition("a", name="short", retention=day))
+        await app.gates.define(definition("a", name="plain"))
+        await app.set_retention(jobs=30 * day)
+        for name in ("long", "short", "plain"):
+            assert (await app.gate(name).arrive("k", "a")).opened
+        await kit.run_until_idle()
+        kit.clock.advance(2 * day)
+        await app.prune()
+        assert [await _forgotten(app, name) for name in ("long", "short", "plain")] == [False, True, False]
+        kit.clock.advance(31 * day)
+        await maintenance.Pruner(app.engine.store, 1).run_once()
+        await app.prune(older_than=0)
+        assert [await _forgotten(app, name) for name in ("long", "short", "plain")] == [False, True, True]
+        assert (await app.gate("long").arrive("k", "a")).outcome == "duplicate"
+        kit.clock.advance(365 * day)
+        await app.prune()
+        assert await _forgotten(app, "long")
+        assert await app.jobs() == []
+
+
+async def test_e14_a_key_keeps_the_memory_of_the_version_that_it_began_with(url: str) -> None:
+    """E14: also when the gate gets another `retention`, and when it is taken away."""
+    async with testing.open(support.make(url)) as kit:
+        app = kit.app
+        await app.set_retention(jobs=10)
+        await app.gates.define(definition("a", retention=1000))
+        await app.gate("phase").arrive("first", "a")
+        await app.gates.define(definition("a", retention=50))
+        await app.gate("phase").arrive("second", "a")
+        await kit.run_until_idle()
+        await app.gates.remove("phase")
+        kit.clock.advance(100)
+        await app.prune()
+        await app.gates.define(definition("a", retention=50))
+        assert [found.key for found in await app.gate("phase").keys()] == ["first"]
+        kit.clock.advance(1000)
+        await app.prune()
+        assert await app.gate("phase").keys() == []
 
 
 async def _forgotten(app: Ostinato, gate: str) -> bool:

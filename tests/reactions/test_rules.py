@@ -334,11 +334,12 @@ async def test_the_same_event_counts_once(url: str) -> None:
 async def test_events_are_not_kept_for_ever(url: str) -> None:
     async with support.opened(url) as app:
         await app.post_events(outside(1))
-        await maintenance.Pruner(app.engine.store, 3600, 1).run_once()
+        await app.set_retention(jobs=3600, keys=0)
+        await maintenance.Pruner(app.engine.store, 1).run_once()
         assert [r.outcome for r in await app.post_events(outside(1))] == ["duplicate"]
-        await app.set_retention(0)
+        await app.set_retention(jobs=0, keys=0)
         await asyncio.sleep(0.01)
-        await maintenance.Pruner(app.engine.store, 3600, 1).run_once()
+        await maintenance.Pruner(app.engine.store, 1).run_once()
         assert await app.engine.store.outside_events("default") == []
         assert [r.outcome for r in await app.post_events(outside(1))] == ["recorded"]
 

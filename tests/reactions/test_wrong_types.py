@@ -83,7 +83,7 @@ async def calls(app: Ostinato) -> dict[str, Call]:
         "record": (app.record, {"actor": "a", "action": "x.y", "target": "t", "details": {}, "request_id": "r"}),
         "audit_log": (app.audit_log, {"actor": "a", "action": "x", "target": "t", "before": 5, "most": 5}),
         "verify_audit_log": (app.verify_audit_log, {"head": None}),
-        "set_retention": (app.set_retention, {"seconds": 100000}),
+        "set_retention": (app.set_retention, {"jobs": 1e9, "keys": 1e9, "actor": None}),
         "set_budget": (app.set_budget, {"day": 5.0, "month": 5.0, "actor": None}),
         "prune": (app.prune, {"older_than": 1e6}),
         "post_events": (app.post_events, {"events": {"source": "s", "detail-type": "t", "detail": {}}, "actor": None}),

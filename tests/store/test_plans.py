@@ -51,7 +51,7 @@ INDEXES = {
     "count_executions_by_agent": "execution_agent_status",
     "count_executions_by_tag": "execution_tag_key",
     "count_executions_by_tag_value": "execution_tag_value",
-    "stopped_executions": "execution_stop",
+    "old_executions": "execution_indexed",
     "find_waiting_approvals": "approval_waiting",
     "find_approvals": "approval_requested",
     "find_approvals_of_job": "approval_pkey",
@@ -61,7 +61,12 @@ INDEXES = {
     "read_dependencies": "edge_down",
     "read_open_dependencies": "edge_down",
     "list_newest_jobs": "job_created",
-    "finished_jobs": "job_state",
+    "old_jobs": "job_state",
+    "old_jobs_of_period": "job_keep",
+    "next_period": "job_keep",
+    "prune_removed_key": "removed_key_at",
+    "prune_removed_event": "removed_event_at",
+    "prune_outside_event": "outside_event_received",
     "read_tallies": "tally_bucket",
     "sum_tallies_by_key": "tally_bucket",
     "sum_tallies_by_bucket": "tally_bucket",
@@ -92,7 +97,10 @@ SORTS = {
     "load_signals",
 }
 """There are few: of a job, of the dependencies of a task as a rule, and of signals as many as tasks begin to wait."""
-NOT_FOR_TENANTS = {"take_tallies", "prune_tally"}
+NOT_FOR_TENANTS = {
+    "take_tallies", "prune_tally", "prune_removed_key", "prune_removed_event", "prune_outside_event", "old_jobs",
+    "old_jobs_of_period", "next_period",
+}  # fmt: skip
 
 FILL = """
 INSERT INTO job (

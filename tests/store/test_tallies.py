@@ -96,12 +96,13 @@ async def test_what_the_gone_have_counted_is_added_up_and_what_is_old_removed(ur
         assert await target.fold_tallies("default") == 0, "they may be at it still"
         clock.advance(2 * HOUR)
         await target.execute("default", [Count(EVER, "a")])
-        pruner = maintenance.Pruner(target, 1.0, 1.0)
+        pruner = maintenance.Pruner(target, 1.0)
         await pruner.run_once()
         assert await target.fold_tallies("default") == 0
         assert await target.sum_tallies_by_key("default", EVER) == {"a": (4, 0)}
         assert await target.sum_tallies_by_key("default", VISITS) == {"a": (3, 0)}
         clock.advance(2 * DAY)
-        assert await target.prune_tallies("default", [VISITS, EVER]) == 1
+        assert await target.prune_tallies("default", 5 * DAY, topics=[VISITS, EVER]) == 0, "its tenant keeps all longer"
+        assert await target.prune_tallies("default", HOUR, topics=[VISITS, EVER]) == 1
         assert await target.sum_tallies_by_key("default", VISITS) == {}
         assert await target.sum_tallies_by_key("default", EVER) == {"a": (4, 0)}

@@ -201,7 +201,6 @@ def test_the_url_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         {"poll_seconds": -1},
         {"poll_seconds": "fast"},
         {"shutdown_seconds": -1},
-        {"retention_seconds": -1},
         {"max_prefetch": -1},
         {"max_prefetch": "many"},
         {"max_payload_bytes": 0},

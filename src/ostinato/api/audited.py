@@ -62,6 +62,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "PUT /v1/index/definitions": "index.tag",
     "PUT /v1/jobs/{jobId}/budget": "jobs.setBudget",
     "PUT /v1/budgets": "budgets.set",
+    "PUT /v1/retention": "retention.set",
     "POST /v1/work/register": "workers.register",
     "POST /v1/work/leave": "workers.leave",
 }
@@ -105,6 +106,7 @@ MUTATIONS: Final[Mapping[str, str]] = {
     "rollBackPipeline": "pipelines.rollBack",
     "setJobBudget": "jobs.setBudget",
     "setBudget": "budgets.set",
+    "setRetention": "retention.set",
     "setRetryPolicy": "pipelines.setRetry",
     "resetRetryPolicy": "pipelines.setRetry",
     "enterItems": "items.enter",

@@ -22,6 +22,8 @@ TaskId = Annotated[str, msgspec.Meta(pattern=TASK_ID_PATTERN + r"(?!\n)")]
 Seconds = Annotated[float, msgspec.Meta(gt=0, lt=LONGEST)]
 
 
+Period = Annotated[float, msgspec.Meta(ge=0, lt=LONGEST)]
+"""In seconds."""
 Money = Annotated[float, msgspec.Meta(ge=0, le=usage.MOST_MONEY)]
 
 
@@ -296,6 +298,13 @@ class TenantBudget(Body):
 
     day: Money | None = None
     month: Money | None = None
+
+
+class Retention(Body):
+    """For how many seconds the tenant keeps finished jobs, and after that their idempotency keys; null is for ever."""
+
+    jobs: Period | None = None
+    keys: Period | None = None
 
 
 # --- the audit log -----------------------------------------------------------------------------------------------

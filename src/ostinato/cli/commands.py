@@ -20,6 +20,7 @@ MODULES = {
     "signal": "signals",
     "workers": "fleet",
     "functions": "fleet",
+    "retention": "retention",
     "prune": "fleet",
     "usage": "usage",
     "budgets": "usage",

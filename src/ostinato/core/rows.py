@@ -53,6 +53,8 @@ class Job(msgspec.Struct, gc=False):
     spent: Changes[int] = 0
     submitted_by: str | None = None
     """Who entered it, if somebody said so."""
+    keep_seconds: int | None = None
+    """How long it is kept after its end, if that is not what its tenant says."""
     was_seq: NotStored[int] = 0
     """`last_seq` as it was loaded: the version of the job that a transaction has seen."""
     was_plain: NotStored[tuple[object, ...]] = ()
@@ -68,6 +70,13 @@ class Job(msgspec.Struct, gc=False):
 
 
 _plain = columns.row_of([column.name for column in columns.of(Job) if column.sets == frozenset({columns.CHANGE.name})])
+
+
+class RemovedJob(msgspec.Struct, frozen=True, gc=False):
+    """What is left of a job that had an idempotency key, after its time: enough to know a repetition of its request."""
+
+    job_id: str
+    request_hash: bytes | None
 
 
 class Task(msgspec.Struct, gc=False):

@@ -51,7 +51,7 @@ class Sheet(msgspec.Struct):
     tasks: dict[rows.TaskKey, rows.Task] = {}
     dependants: dict[rows.TaskKey, list[str]] = {}
     dependencies: dict[rows.TaskKey, list[str]] = {}
-    jobs_by_idempotency_key: dict[str, rows.Job] = {}
+    jobs_by_idempotency_key: dict[str, rows.Job | rows.RemovedJob] = {}
     signals: dict[tuple[str, str], list[rows.Signal]] = {}
     """By job and name, if a task may take one: those that nobody has taken yet."""
     sent_signals: set[tuple[str, str, str]] = set()

@@ -167,6 +167,7 @@ OUTSIDE_EVENT = Table(
     (text("source"), text("event_id"), number("received_at"), payload("data", "outside")),
     ("source", "event_id"),
 )
+REMOVED_EVENT = Table("removed_event", (text("source"), text("event_id"), number("removed_at")), ("source", "event_id"))
 ITEM = Table("item", (*columns.of(items.Item), payload("payload", "item")), ("item_id",), quiet=False)
 PIPELINE_STATUS = Table(
     "pipeline_status",
@@ -298,6 +299,7 @@ WRITES: dict[str, Write] = {
         ),
         insert("Ask people, or note what they have decided.", APPROVAL, conflict="replace"),
         insert("Record events of others.", OUTSIDE_EVENT),
+        insert("Remember the ids of events that are removed.", REMOVED_EVENT, conflict="nothing"),
         Change(
             "hold_budget", "Something waits for a budget of the tenant, if that still is what it was taken to be.",
             TENANT, (), (), guards={"was_day": "budget_day", "was_month": "budget_month"},

@@ -21,7 +21,7 @@ class Topic(NamedTuple):
     name: str
     seconds: int = 0
     keep: int | None = None
-    """For how many seconds a bucket is kept after it has begun; None is for ever."""
+    """For how many seconds a bucket is kept at least, where the tenant has a retention; None is for ever."""
 
     def bucket(self, at: int) -> int:
         """The bucket of a moment in microseconds."""

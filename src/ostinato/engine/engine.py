@@ -150,7 +150,7 @@ class Engine:
                 self.services += [self.timers, self.reaper, self.steward]
                 if self.options.prune_every_seconds is not None:
                     every = self.options.prune_every_seconds
-                    self.services.append(maintenance.Pruner(self.store, self.options.retention_seconds, every))
+                    self.services.append(maintenance.Pruner(self.store, every))
             for item in self.services:
                 item.start()
             self.committer.want_claim()

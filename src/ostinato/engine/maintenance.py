@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from ostinato.core import codec, commands, rows
-from ostinato.core.commands import gating
-from ostinato.engine import committer, observing, service
+from ostinato.core import commands, rows
+from ostinato.engine import committer, observing, retention, service
 from ostinato.store import fleet, store
 
 T = TypeVar("T", fleet.LostLease, fleet.DueTimer)
@@ -100,19 +99,17 @@ class Reaper(service.Service):
 
 
 class Pruner(service.Service):
-    """Removes jobs that ended, and events of others that came, longer ago than their tenant keeps them; adds up what
-    processes that are gone have counted."""
+    """Removes what tenants have kept long enough; adds up what processes that are gone have counted."""
 
-    def __init__(self, target: store.Store, retention_seconds: float, every_seconds: float) -> None:
+    def __init__(self, target: store.Store, every_seconds: float) -> None:
         super().__init__()
         self._store = target
-        self._retention_seconds = retention_seconds
         self._every_seconds = every_seconds
 
     async def run_once(self) -> float:
         for tenant in await self._store.tenants():
             try:
-                await self._prune(tenant)
+                await retention.prune(self._store, tenant)
             except committer.TROUBLE:
                 raise
             except Exception as error:
@@ -120,21 +117,6 @@ class Pruner(service.Service):
                     "what tenant %r has kept long enough cannot be removed, and is tried again: %r", tenant, error
                 )
         return self._every_seconds
-
-    async def _prune(self, tenant: str) -> None:
-        while await self._store.prune(tenant, self._retention_seconds):
-            pass
-        await self._prune_gates(tenant)
-        while await self._store.fold_tallies(tenant) or await self._store.prune_tallies(tenant):
-            pass
-
-    async def _prune_gates(self, tenant: str) -> None:
-        """A gate says itself how long it remembers a key."""
-        for gate in await self._store.definitions(tenant, "gate"):
-            said: dict[str, Any] = codec.decode(gate.document or b"{}")
-            seconds = said.get("retention", gating.RETENTION)
-            while await self._store.prune_name(tenant, f"gate:{gate.name}", seconds):
-                pass
 
 
 async def _carry_out(

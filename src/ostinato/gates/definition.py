@@ -10,7 +10,6 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import documents, graph, patterns
-from ostinato.core.commands import gating
 from ostinato.rules import targets
 
 DYNAMIC = "dynamic"
@@ -57,7 +56,8 @@ class Gate(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     """Seconds from the first arrival."""
     on_deadline: Literal["fail", "partial"] = "fail"
     late: Literal["ignore", "refuse", "trigger"] = "ignore"
-    retention: float = gating.RETENTION
+    retention: float | None = None
+    """Seconds for which a key is kept after everything about it has ended; None is as long as the tenant keeps jobs."""
 
     @functools.cached_property
     def expected(self) -> Mapping[str, Member]:

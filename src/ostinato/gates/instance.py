@@ -97,4 +97,4 @@ def _submit(
     if depth:
         tags[rulebook.DEPTH_TAG] = str(depth)
     spec = graph.JobSpec(tasks, name=f"{gating.JOB}{gate.name}", correlation_id=correlation_id, tags=tags)
-    return producing.Submit(job_id, spec, inputs, actor)
+    return producing.Submit(job_id, spec, inputs, actor, keep=gate.retention)

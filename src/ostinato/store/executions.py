@@ -129,8 +129,8 @@ def write(tenant: str, now: int, changed: Sequence[Execution]) -> database.Scrip
 
 
 def prune(tenant: str, before: int, most: int) -> database.Script[int]:
-    """Remove up to `most` outside executions that stopped before a moment."""
-    found = yield fetch("stopped_executions", tenant=tenant, before=before, most=most)
+    """Remove up to `most` outside executions of which nothing was heard since a moment, whether they ended or not."""
+    found = yield fetch("old_executions", tenant=tenant, before=before, most=most)
     if not found:
         return 0
     arns = [row[0] for row in found]

@@ -1,22 +1,13 @@
-"""Workers, functions, due timers, the leases of the dead, and retention."""
+"""Workers, functions, due timers, and the leases of the dead."""
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from ostinato.core import codec, rows, states
-from ostinato.core import tallies as core_tallies
-from ostinato.store import database, executions, tallies
+from ostinato.core import codec, rows
+from ostinato.store import database
 from ostinato.store.database import fetch
-
-PRUNE_TABLES = (
-    "blob", "signal", "step", "timer", "dead_letter", "edge", "event_page", "job_tag", "gate_key",
-    "approval", "usage", "task", "job",
-)  # fmt: skip
-PRUNE_TASKS = 50_000
-"""Tasks that go in one transaction, but for a larger job alone: nobody else writes to an SQLite file meanwhile."""
 
 
 class LostLease(NamedTuple):
@@ -177,12 +168,6 @@ class Fleet:
 
         return await self.db.read(script, snapshot=False)
 
-    async def set_retention(self, tenant: str, seconds: float | None) -> None:
-        def script() -> database.Script[None]:
-            yield fetch("set_retention", tenant=tenant, seconds=None if seconds is None else int(seconds))
-
-        await self.db.write(script)
-
     async def tenants(self) -> list[str]:
         def script() -> database.Script[list[str]]:
             return [row[0] for row in (yield fetch("list_tenants"))]
@@ -205,41 +190,6 @@ class Fleet:
 
         return await self.db.read(script, snapshot=False)
 
-    async def prune(self, tenant: str, default_seconds: float, older_than: float | None = None, most: int = 200) -> int:
-        """Remove what ended longer ago than the tenant's retention, or than `older_than` seconds.
-
-        Up to `most` jobs, fewer if they are large, as many executions elsewhere, and as many items that were never run.
-        What others have told is kept as long.
-        """
-
-        def script() -> database.Script[int]:
-            seconds = older_than
-            if seconds is None:
-                own = yield fetch("read_retention", tenant=tenant)
-                seconds = own[0][0] if own and own[0][0] is not None else default_seconds
-            before = self.db.now() - int(seconds * 1e6)
-            yield fetch("prune_outside_event", tenant=tenant, before=before)
-            outside = yield from executions.prune(tenant, before, most)
-            old: list[database.Row] = []
-            for state in sorted(states.JOB_ENDED):
-                if left := most - len(old):
-                    old += yield fetch("finished_jobs", tenant=tenant, state=state, before=before, most=left)
-            items = yield fetch("prune_unrun_item", tenant=tenant, before=before, most=most)
-            yield from _count_items_off(tenant, items)
-            return outside + len(items) + (yield from _remove(tenant, before, old))
-
-        return await self.db.write(script)
-
-    async def prune_name(self, tenant: str, name: str, older_than: float, most: int = 200) -> int:
-        """Remove up to `most` jobs of one name that ended so many seconds ago."""
-
-        def script() -> database.Script[int]:
-            before = self.db.now() - int(older_than * 1e6)
-            found = yield fetch("finished_jobs_of_name", tenant=tenant, name=name, before=before, most=most)
-            return (yield from _remove(tenant, before, found))
-
-        return await self.db.write(script)
-
 
 def _held(tenant: str, worker_id: str, claims: list[database.Row]) -> list[LostLease]:
     return [
@@ -247,33 +197,3 @@ def _held(tenant: str, worker_id: str, claims: list[database.Row]) -> list[LostL
         for token, tasks in claims
         for job_id, task_id in codec.decode(tasks)
     ]
-
-
-def _remove(tenant: str, before: int, old: list[database.Row]) -> database.Script[int]:
-    if not old:
-        return 0
-    # A job that was resumed since then is not finished any more.
-    locked = yield fetch("lock_finished", tenant=tenant, before=before, job_ids=_few_tasks(old))
-    job_ids = [row[0] for row in locked]
-    for table in PRUNE_TABLES:
-        yield fetch(f"prune_{table}", tenant=tenant, job_ids=job_ids)
-    yield from _count_items_off(tenant, (yield fetch("prune_item", tenant=tenant, job_ids=job_ids)))
-    return len(job_ids)
-
-
-def _few_tasks(old: list[database.Row]) -> list[str]:
-    """The first of the jobs, with no more tasks together than go in one transaction."""
-    chosen: list[str] = []
-    tasks = 0
-    for job_id, total in old:
-        tasks += total
-        if chosen and tasks > PRUNE_TASKS:
-            break
-        chosen.append(job_id)
-    return chosen
-
-
-def _count_items_off(tenant: str, items: list[database.Row]) -> database.Script[None]:
-    gone = collections.Counter(f"{pipeline}/{status}" for pipeline, status in items)
-    fewer = {(core_tallies.ITEMS.name, key, 0): (-count, 0) for key, count in gone.items()}
-    yield database.Run([("add_tally", tallies.rows_of(tenant, fewer, ""))])

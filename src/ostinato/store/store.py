@@ -31,6 +31,7 @@ from ostinato.store import (
     reads,
     reindex,
     results,
+    retention,
     rotation,
     sealed,
     stories,
@@ -78,6 +79,7 @@ class Store(
     stream.Stream,
     facts.FactFinding,
     fleet.Fleet,
+    retention.Retention,
     gauges.Gauges,
     keys.Keys,
     audit_log.AuditLog,
@@ -264,9 +266,9 @@ def _load(
         idempotency_keys = idempotency_keys | _keys_of_late_reports(wanted, book)
     if idempotency_keys:
         found = yield fetch("load_jobs_by_idempotency_key", tenant=tenant, keys=sorted(idempotency_keys))
-        for row in found:
-            job = rows.Job(*row)
-            book.jobs_by_idempotency_key[job.idempotency_key or ""] = job
+        for key, removed, request_hash, *row in found:
+            job = rows.RemovedJob(removed, request_hash) if row[0] is None else rows.Job(*row)
+            book.jobs_by_idempotency_key[key] = job
     if wanted.outside_events:
         found = yield fetch("load_outside_events", tenant=tenant, keys=sorted(wanted.outside_events))
         book.outside_events |= {(source, event_id) for source, event_id in found}

@@ -104,14 +104,16 @@ class Tallies:
 
         return await self.db.write(script)
 
-    async def prune_tallies(self, tenant: str, topics: Iterable[Topic] = tallies.TOPICS, most: int = 1000) -> int:
-        """Remove up to `most` rows of each topic whose buckets are older than it keeps them."""
+    async def prune_tallies(
+        self, tenant: str, keep: float, most: int = 1000, topics: Iterable[Topic] = tallies.TOPICS
+    ) -> int:
+        """Remove up to `most` rows of each topic whose buckets are older than it keeps them, and than `keep`."""
 
         def script() -> database.Script[int]:
             removed = 0
             for topic in topics:
                 if topic.keep is not None:
-                    before = topic.bucket(self.db.now() - topic.keep * 1_000_000)
+                    before = topic.bucket(self.db.now() - int(max(topic.keep, keep) * 1e6))
                     found = yield fetch("prune_tally", tenant=tenant, topic=topic.name, before=before, most=most)
                     removed += len(found)
             return removed

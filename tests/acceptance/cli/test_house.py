@@ -141,3 +141,23 @@ def test_prune_removes_what_ended_long_ago(shell: Shell) -> None:
         said = shell.run("prune", "--older-than", days, *tenant, code=2)
         assert said == f"error: --older-than must be a number of days, 0 or more, not {days}\n"
     assert shell.json("audit", "--log", *tenant)["entries"] == recorded
+
+
+def test_b11_the_retention_is_shown_and_set(shell: Shell) -> None:
+    """B11: for every process at once, with `--json` too, and in the audit log."""
+    tenant = ["--tenant", "kept", "--url", shell.url]
+    shell.run("run", "shop:document", *tenant)
+    assert shell.run("retention", "show", *tenant) == (
+        "finished jobs: kept for ever\ntheir idempotency keys: kept for ever\n"
+    )
+    assert shell.json("prune", *tenant) == {"removed": 0}
+    assert shell.json("retention", "set", "--jobs", "0", "--keys", "1.5", *tenant) == {"jobs": 0, "keys": 129_600}
+    assert shell.json("prune", *tenant) == {"removed": 1}
+    assert shell.run("retention", "set", "--jobs", "forever", *tenant) == (
+        "finished jobs: kept for ever\ntheir idempotency keys: 1.5 days after that\n"
+    )
+    assert shell.json("retention", "show", *tenant) == {"jobs": None, "keys": 129_600}
+    assert "is not a number of days" in shell.run("retention", "set", "--jobs", "soon", *tenant, code=2)
+    assert "--jobs DAYS" in shell.run("retention", "set", *tenant, code=2)
+    log = shell.json("audit", "--log", *tenant)["entries"]
+    assert [entry["action"] for entry in log].count("retention.set") == 2

@@ -43,6 +43,16 @@ async def set_job_budget(_: Any, info: Any, jobId: str, budget: float | None = N
     return await info.context.job(jobId).set_budget(budget, actor=info.context.principal.actor)
 
 
+@query.field("retention")
+async def show_retention(_: Any, info: Any) -> views.RetentionView:
+    return await info.context.client.retention()
+
+
+@mutation.field("setRetention")
+async def set_retention(_: Any, info: Any, jobs: float | None = None, keys: float | None = None) -> views.RetentionView:
+    return await info.context.client.set_retention(jobs=jobs, keys=keys, actor=info.context.principal.actor)
+
+
 @mutation.field("setBudget")
 async def set_budget(_: Any, info: Any, day: float | None = None, month: float | None = None) -> views.BudgetView:
     return await info.context.client.set_budget(day=day, month=month, actor=info.context.principal.actor)

@@ -34,6 +34,18 @@ async def set_job_budget(job: Job, principal: Principal, body: models.JobBudget)
     return await job.set_budget(body.budget, actor=principal.actor)
 
 
+@routes("GET", "/v1/retention", scope=scopes.JOBS_READ, tag="retention")
+async def show_retention(client: Client) -> views.RetentionView:
+    """Show for how many seconds the tenant keeps finished jobs, and after that their idempotency keys."""
+    return await client.retention()
+
+
+@routes("PUT", "/v1/retention", scope=scopes.ADMIN, tag="retention")
+async def set_retention(client: Client, principal: Principal, body: models.Retention) -> views.RetentionView:
+    """Say for how many seconds: both at once. What was kept for longer is removed soon afterwards."""
+    return await client.set_retention(jobs=body.jobs, keys=body.keys, actor=principal.actor)
+
+
 @routes("GET", "/v1/budgets", scope=scopes.JOBS_READ, tag="usage")
 async def show_budget(client: Client) -> views.BudgetView:
     """Show what the tenant may spend in a day and in a month, and has spent of it."""

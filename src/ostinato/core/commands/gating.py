@@ -22,9 +22,6 @@ DEADLINE: Final = "$deadline"
 OPENED: Final = "opened"
 """The step of `$open` that says when the gate opened, and by whom."""
 
-RETENTION: Final = 7 * 86_400.0
-"""How many seconds a gate remembers a key after all is done, if it does not say."""
-
 Outcome = Literal["arrived", "failed", "duplicate", "late"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +32,8 @@ class Submit(msgspec.Struct, gc=False):
     """No part of what is hashed: the same request of another trace is the same request."""
     correlation_id: str | None = None
     """That of the attempt that submits it, for a job that does not say its own."""
+    keep: float | None = None
+    """For how many seconds it is kept after its end; None is what the tenant says."""
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.new_tasks += len(self.spec.tasks)
@@ -57,8 +60,8 @@ class Submit(msgspec.Struct, gc=False):
             book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))
         return Submitted(job.job_id, True)
 
-    def earlier(self, book: ledger.Ledger) -> rows.Job | None:
-        """The job that has this key or id already."""
+    def earlier(self, book: ledger.Ledger) -> rows.Job | rows.RemovedJob | None:
+        """The job that has this key or id already, or had this key until it was removed."""
         job = book.jobs.get(self.job_id)
         if self.spec.idempotency_key is not None:
             job = book.jobs_by_idempotency_key.get(self.spec.idempotency_key) or job
@@ -74,7 +77,7 @@ class Submit(msgspec.Struct, gc=False):
             return None
         return hashlib.sha256(graph.request_hash_source(self.spec)).digest()
 
-    def _answer_again(self, earlier: rows.Job, request_hash: bytes | None) -> Submitted:
+    def _answer_again(self, earlier: rows.Job | rows.RemovedJob, request_hash: bytes | None) -> Submitted:
         if earlier.request_hash == request_hash:
             return Submitted(earlier.job_id, False)
         if self.spec.idempotency_key is not None:
@@ -106,6 +109,7 @@ class Submit(msgspec.Struct, gc=False):
             max_parallel=spec.max_concurrency,
             budget=None if spec.budget is None else usage.micros(spec.budget, "budget"),
             submitted_by=self.actor,
+            keep_seconds=None if self.keep is None else math.ceil(self.keep),
         )
 
     def _created_data(self, job: rows.Job) -> bytes:

@@ -174,9 +174,11 @@ RETURNING job_id;
 -- The tags by which a job is found.
 SELECT key, value, created_at FROM job_tag WHERE tenant = :tenant AND job_id = :job_id ORDER BY key;
 
--- name: stopped_executions
--- Outside executions that stopped before a moment, some of them.
-SELECT execution_arn FROM execution WHERE tenant = :tenant AND stop_at IS NOT NULL AND stop_at < :before
+-- name: old_executions
+-- Outside executions that were last reported before a moment, the first of them. (One that stopped long ago may have been
+-- reported just now, and one that never ended was heard of some time.)
+SELECT execution_arn FROM execution WHERE tenant = :tenant AND execution_arn <> '' AND indexed_at < :before
+ORDER BY indexed_at, execution_arn
 LIMIT :most;
 
 -- name: drop_execution_tags

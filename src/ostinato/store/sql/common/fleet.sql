@@ -1,4 +1,4 @@
--- Workers, functions, due timers, leases of the dead, and what is old enough to be removed.
+-- Workers, functions, due timers, and leases of the dead.
 
 -- name: due_timers
 -- Timers whose time has come, of all tenants, oldest first.
@@ -74,34 +74,3 @@ RETURNING name;
 -- name: list_functions
 -- What the workers of a tenant can run, or could.
 SELECT name, registered_at, about FROM function WHERE tenant = :tenant ORDER BY name;
-
--- name: set_retention
--- How long a tenant keeps finished jobs.
-INSERT INTO tenant (tenant, retention_seconds) VALUES (:tenant, :seconds)
-ON CONFLICT (tenant) DO UPDATE SET retention_seconds = excluded.retention_seconds
-RETURNING tenant;
-
--- name: read_retention
--- How long a tenant keeps finished jobs, if it has said so.
-SELECT retention_seconds FROM tenant WHERE tenant = :tenant;
-
--- name: finished_jobs_of_name
--- Jobs of one name that ended before a time, oldest first, and how many tasks they have.
-SELECT job_id, total FROM job
-WHERE tenant = :tenant AND name = :name AND name <> '' AND created_at < :before
-    AND finished_at IS NOT NULL AND finished_at < :before
-    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open)
-ORDER BY created_at, job_id
-LIMIT :most;
-
--- name: finished_jobs
--- Jobs that ended in a way, before a time, oldest first, and how many tasks they have; without the runs of items that are not
--- over. What has ended before it was also entered before it (unless a clock was set back: then it goes a little later). An
--- index by when jobs end would be written for each job and read by nobody else; without it, those that were entered before and
--- ended since are looked at too.
-SELECT job_id, total FROM job
-WHERE tenant = :tenant AND state = :state AND state <> '' AND created_at < :before
-    AND finished_at IS NOT NULL AND finished_at < :before
-    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open)
-ORDER BY created_at, job_id
-LIMIT :most;

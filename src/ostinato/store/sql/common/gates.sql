@@ -42,7 +42,3 @@ SELECT DISTINCT tenant FROM ready WHERE queue = 'ostinato.system';
 SELECT source, event_id, received_at, data FROM outside_event
 WHERE tenant = :tenant AND (received_at, source, event_id) > (:after_at, :after_source, :after_id)
 ORDER BY received_at, source, event_id LIMIT :most;
-
--- name: prune_outside_event
--- Forget what others told before a time.
-DELETE FROM outside_event WHERE tenant = :tenant AND received_at < :before;

@@ -115,8 +115,8 @@ SELECT :tenant, r.* FROM unnest(:rows.1::text[], :rows.2::text[], :rows.3::text[
 ON CONFLICT (tenant, execution_arn, key) DO UPDATE SET value = excluded.value, start_at = excluded.start_at;
 
 -- name: prune_execution
--- Remove those of the given executions that stopped before a moment.
-DELETE FROM execution WHERE tenant = :tenant AND execution_arn = ANY(:arns::text[]) AND stop_at < :before
+-- Remove those of the given executions that were last reported before a moment.
+DELETE FROM execution WHERE tenant = :tenant AND execution_arn = ANY(:arns::text[]) AND indexed_at < :before
 RETURNING execution_arn;
 
 -- name: prune_execution_tag

@@ -58,9 +58,13 @@ FROM unnest(:job_ids::text[]) AS k (job_id)
 CROSS JOIN LATERAL (SELECT * FROM job x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) j;
 
 -- name: load_jobs_by_idempotency_key
--- Jobs by the key that their producer chose. Two that use a new key at once clash on its index, and one tries again.
-SELECT {job j}
-FROM job j WHERE j.tenant = :tenant AND j.idempotency_key = ANY(:keys::text[]);
+-- Jobs by the key that their producer chose; of those that were removed, what is left. Two that use a new key at once clash on
+-- its index, and one tries again.
+SELECT k.key, r.job_id, r.request_hash, {job j}
+FROM unnest(:keys::text[]) AS k (key)
+LEFT JOIN LATERAL (SELECT * FROM job x WHERE x.tenant = :tenant AND x.idempotency_key = k.key OFFSET 0) j ON true
+LEFT JOIN LATERAL (SELECT * FROM removed_key x WHERE x.tenant = :tenant AND x.idempotency_key = k.key OFFSET 0) r ON true
+WHERE j.job_id IS NOT NULL OR r.job_id IS NOT NULL;
 
 -- name: load_tasks
 -- Tasks by key. (OFFSET 0 keeps each lookup an index lookup, whatever the planner thinks of the tables.)
@@ -156,10 +160,13 @@ CROSS JOIN LATERAL (
 
 -- name: load_outside_events
 -- Which events of others were received before.
-SELECT o.source, o.event_id
+SELECT k.source, k.event_id
 FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (source, event_id)
 CROSS JOIN LATERAL (
-    SELECT * FROM outside_event x WHERE x.tenant = :tenant AND x.source = k.source AND x.event_id = k.event_id OFFSET 0
+    SELECT FROM outside_event x WHERE x.tenant = :tenant AND x.source = k.source AND x.event_id = k.event_id
+    UNION ALL
+    SELECT FROM removed_event x WHERE x.tenant = :tenant AND x.source = k.source AND x.event_id = k.event_id
+    LIMIT 1
 ) o;
 
 -- name: read_outside_events

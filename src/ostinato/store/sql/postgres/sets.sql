@@ -41,11 +41,20 @@ DELETE FROM task WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
 -- Remove what belongs to the given jobs.
 DELETE FROM job WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
 
--- name: lock_finished
--- Those of the given jobs that are still finished, locked.
+-- name: lock_old
+-- Those of the given jobs that still can be removed, locked: each by its own period if it has one.
 SELECT job_id FROM job WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[])
-    AND finished_at IS NOT NULL AND finished_at < :before
-ORDER BY job_id FOR UPDATE;
+    AND finished_at IS NOT NULL AND finished_at < coalesce(:now::int8 - keep_seconds * 1000000, :before::int8)
+    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open)
+ORDER BY job_id FOR UPDATE OF job;
+
+-- name: insert_removed_key
+-- Remember the keys of the given jobs.
+INSERT INTO removed_key (tenant, idempotency_key, job_id, request_hash, removed_at)
+SELECT tenant, idempotency_key, job_id, request_hash, :now FROM job
+WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]) AND idempotency_key IS NOT NULL
+ON CONFLICT (tenant, idempotency_key) DO UPDATE SET
+    job_id = excluded.job_id, request_hash = excluded.request_hash, removed_at = excluded.removed_at;
 
 -- name: read_states
 -- How jobs stand.

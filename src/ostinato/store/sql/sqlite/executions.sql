@@ -89,8 +89,8 @@ VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (tenant, execution_arn, key) DO UPDATE SET value = excluded.value, start_at = excluded.start_at;
 
 -- name: prune_execution
--- Remove those of the given executions that stopped before a moment.
-DELETE FROM execution WHERE tenant = :tenant AND execution_arn IN (SELECT value FROM json_each(:arns)) AND stop_at < :before
+-- Remove those of the given executions that were last reported before a moment.
+DELETE FROM execution WHERE tenant = :tenant AND execution_arn IN (SELECT value FROM json_each(:arns)) AND indexed_at < :before
 RETURNING execution_arn;
 
 -- name: prune_execution_tag

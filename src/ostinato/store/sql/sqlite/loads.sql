@@ -7,9 +7,12 @@ SELECT {job j}
 FROM json_each(:job_ids) k CROSS JOIN job j ON j.tenant = :tenant AND j.job_id = k.value;
 
 -- name: load_jobs_by_idempotency_key
--- Jobs by the key that their producer chose.
-SELECT {job j}
-FROM json_each(:keys) k CROSS JOIN job j ON j.tenant = :tenant AND j.idempotency_key = k.value;
+-- Jobs by the key that their producer chose; of those that were removed, what is left.
+SELECT k.value, r.job_id, r.request_hash, {job j}
+FROM json_each(:keys) k
+LEFT JOIN job j ON j.tenant = :tenant AND j.idempotency_key = k.value
+LEFT JOIN removed_key r ON r.tenant = :tenant AND r.idempotency_key = k.value
+WHERE j.job_id IS NOT NULL OR r.job_id IS NOT NULL;
 
 -- name: load_tasks
 -- Tasks by key.
@@ -80,9 +83,12 @@ CROSS JOIN gate_key g ON g.tenant = :tenant AND g.gate = k.value ->> 0 AND g.key
 
 -- name: load_outside_events
 -- Which events of others were received before.
-SELECT o.source, o.event_id
+SELECT k.value ->> 0, k.value ->> 1
 FROM json_each(:keys) k
-CROSS JOIN outside_event o ON o.tenant = :tenant AND o.source = k.value ->> 0 AND o.event_id = k.value ->> 1;
+WHERE EXISTS (
+    SELECT 1 FROM outside_event o WHERE o.tenant = :tenant AND o.source = k.value ->> 0 AND o.event_id = k.value ->> 1)
+    OR EXISTS (
+    SELECT 1 FROM removed_event r WHERE r.tenant = :tenant AND r.source = k.value ->> 0 AND r.event_id = k.value ->> 1);
 
 -- name: read_outside_events
 -- Events of others that were received before.

@@ -41,10 +41,19 @@ DELETE FROM task WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_ea
 -- Remove what belongs to the given jobs.
 DELETE FROM job WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids));
 
--- name: lock_finished
--- Those of the given jobs that are still finished.
+-- name: lock_old
+-- Those of the given jobs that still can be removed: each by its own period if it has one.
 SELECT job_id FROM job WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids))
-    AND finished_at IS NOT NULL AND finished_at < :before;
+    AND finished_at IS NOT NULL AND finished_at < coalesce(:now - keep_seconds * 1000000, :before)
+    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open);
+
+-- name: insert_removed_key
+-- Remember the keys of the given jobs.
+INSERT INTO removed_key (tenant, idempotency_key, job_id, request_hash, removed_at)
+SELECT tenant, idempotency_key, job_id, request_hash, :now FROM job
+WHERE tenant = :tenant AND job_id IN (SELECT value FROM json_each(:job_ids)) AND idempotency_key IS NOT NULL
+ON CONFLICT (tenant, idempotency_key) DO UPDATE SET
+    job_id = excluded.job_id, request_hash = excluded.request_hash, removed_at = excluded.removed_at;
 
 -- name: read_states
 -- How jobs stand.

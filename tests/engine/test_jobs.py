@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from devtools.postgres import PostgresServer
-from ostinato import Job, Ostinato, Retry, errors
+from ostinato import Context, Job, Ostinato, Retry, context, errors
 from ostinato.store import database
 from tests.engine import support
 from tests.engine.support import job, run, task
@@ -359,6 +359,45 @@ async def test_plain_functions_and_no_context(url: str) -> None:
 
     async with app:
         assert await run(app, task("x", "add", input={"a": 1})) == {"x": 11}
+
+
+@pytest.mark.parametrize("dependencies", [3, context.READ_AHEAD + 1])
+async def test_the_error_of_an_optional_dependency_is_there_however_many_there_are(url: str, dependencies: int) -> None:
+    """Few are read before the function starts, many when it asks: in all ways to ask."""
+    app = support.make(url)
+
+    @app.function
+    async def one_by_one(ctx: Context) -> Any:
+        return [ctx.dependency_outputs["bad"], ctx.dependency_outputs["good-0"], ctx.dependency_outputs["skipped"]]
+
+    @app.function
+    async def some(ctx: Context) -> Any:
+        found = await ctx.dependency_outputs.load("bad", "good-0", "skipped")
+        return [found["bad"], found["good-0"], found["skipped"]]
+
+    @app.function
+    async def whole(ctx: Context) -> Any:
+        found = await ctx.dependency_outputs.load()
+        assert len(found) == dependencies
+        return [found["bad"], found["good-0"], found["skipped"]]
+
+    @app.function
+    async def listed(ctx: Context) -> Any:
+        found = dict(ctx.dependency_outputs)
+        return [found["bad"], found["good-0"], found["skipped"]]
+
+    ways = ("one_by_one", "some", "whole", "listed")
+    good = [task(f"good-{n}", input={"n": n}) for n in range(dependencies - 2)]
+    bad = task("bad", "break", input={"message": "no luck"}, optional=True)
+    others = [bad, task("skipped", delay=1000)]
+    async with app:
+        ups = [one["taskId"] for one in [*good, *others]]
+        made = await app.submit(job(*good, *others, *[task(way, way, ups) for way in ways]))
+        await made.skip_task("skipped")
+        outputs = await made.result(support.PATIENCE)
+    for way in ways:
+        failed, first, skipped = outputs[way]
+        assert (failed["error"]["message"], first, skipped) == ("no luck", {"n": 0}, None), way
 
 
 async def test_dependency_outputs_are_read_lazily(url: str) -> None:

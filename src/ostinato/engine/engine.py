@@ -109,7 +109,13 @@ class Engine:
         self.pulse: pulse.Pulse | None = None
         poll, lease = settings.poll_seconds, settings.lease_seconds
         self.timers = maintenance.Timers(self.store, self._committed, poll) if host is None else host.timers
-        self.reaper = host.reaper if host else maintenance.Reaper(self.store, self._committed, lease, self.observers)
+        self.reaper = (
+            host.reaper
+            if host
+            else maintenance.Reaper(
+                self.store, self._committed, lease, self.observers, real_time=settings.clock is None
+            )
+        )
         self.steward = steward.Steward(self.store, self._engage, poll, lease) if host is None else host.steward
         self.services: list[service.Service] = []
         self.ends = ends.Ends(self.store, tenant)

@@ -43,10 +43,19 @@ class Reaper(service.Service):
     """Takes tasks from workers that are gone. A lost attempt counts, so a task that kills workers ends somewhere."""
 
     def __init__(
-        self, target: store.Store, committed: Committed, lease_seconds: float, observers: observing.Observers
+        self,
+        target: store.Store,
+        committed: Committed,
+        lease_seconds: float,
+        observers: observing.Observers,
+        *,
+        real_time: bool = True,
     ) -> None:
         super().__init__()
         self._store = target
+        self._real_time = real_time
+        """The clock of the database goes with time, and is not moved by a test."""
+        self._clocks_differ: float | None = None
         self._committed = committed
         self._observers = observers
         self._interval = min(max(lease_seconds / 8, 0.1), 1.0)
@@ -74,9 +83,13 @@ class Reaper(service.Service):
         return self._interval
 
     def _is_patient(self, now: float) -> bool:
-        """When the database was away, or this process was, workers may seem dead that could not be heard of: they are
-        given the time of two heartbeats, once. (Who is held up all the time would never take anything back.)"""
+        """When the database was away, or this process was, or the clock of the database was set, workers may seem dead
+        that could not be heard of: they are given the time of two heartbeats, once. (Who is held up all the time would
+        never take anything back.)"""
         held_up = self._looked_at is not None and now - self._looked_at > self._grace_seconds / 2
+        if self._real_time:
+            before, self._clocks_differ = self._clocks_differ, self._store.db.now() / 1e6 - now
+            held_up = held_up or (before is not None and abs(self._clocks_differ - before) > self._grace_seconds / 2)
         if held_up and not self._patient:
             self._patient_until = now + self._grace_seconds / 2
         self._looked_at = now

@@ -16,6 +16,7 @@ import apsw
 from ostinato import errors, threads
 from ostinato.core import codec, tables
 from ostinato.store import chunks, database, guards, inspection, migrate, queries, vectors
+from ostinato.store import clock as clock_
 
 T = TypeVar("T")
 Connection = Cursor = Any
@@ -25,6 +26,8 @@ BUSY_SECONDS = 10
 LOOK_SECONDS = 0.05
 """How often to look for what other processes have committed."""
 EAGER_SECONDS = 0.01
+KEEP_TIME_SECONDS = 1.0
+"""How often to look whether the clock of the machine was set, or others have found that it was."""
 APPLICATION_ID = 0x4F535449
 """Written into our files, so that no other program's file is taken for one."""
 QUICK_COMMIT = 0.001
@@ -44,7 +47,10 @@ class SqliteDatabase:
 
     def __init__(self, path: str, *, clock: Callable[[], int] | None = None) -> None:
         self.path = path
-        self._clock = clock or (lambda: time.time_ns() // 1000)
+        self._time = None if clock is not None else clock_.of_file(path)
+        """The clock of the file, unless it is given another one."""
+        self._clock = clock or clock_.of_file(path).now
+        self._time_kept_at = 0.0
         self._blocks = queries.blocks(self.dialect)
         self._writer: _Thread | None = None
         self._reader: _Thread | None = None
@@ -135,6 +141,9 @@ class SqliteDatabase:
 
     async def changed(self, timeout: float, *, eager: bool = False) -> bool:
         """The writer's `data_version` moves when another connection has committed, and not when it has itself."""
+        if time.monotonic() - self._time_kept_at > KEEP_TIME_SECONDS and self._writer is not None:
+            self._time_kept_at = time.monotonic()
+            await self._writer.call(lambda thread: self._keep_time(thread.connection))
         until = time.monotonic() + timeout
         pause = min(EAGER_SECONDS if eager else LOOK_SECONDS, timeout)
         while time.monotonic() < until:
@@ -197,6 +206,27 @@ class SqliteDatabase:
             self._files = _files(connection)
             if todo:
                 self._migrate(connection)
+            self._keep_time(connection)
+
+    def _keep_time(self, connection: Connection) -> None:
+        """Go by the clock of the file as others have left it, and have it follow the clock of the machine."""
+        boot = clock_.start()
+        if self._time is None or boot is None:
+            return
+        found = self._fetch(connection, "read_clock", {})
+        known = bool(found) and found[0][0] == boot
+        if known:
+            self._time.line = clock_.Line(*found[0][1:])
+        line = self._time.corrected() if known else clock_.Line(clock_.elapsed(), self._time.now(), 0)
+        if line is None:
+            return
+        args = {"boot": boot, "seen": self._time.line.since} | line._asdict()
+
+        def script() -> database.Script[bool]:
+            return bool((yield database.Fetch("set_clock", args)))
+
+        if self._transact(connection, script):
+            self._time.line = line
 
     def _tune(self, connection: Connection) -> None:
         connection.execute("PRAGMA synchronous=FULL")

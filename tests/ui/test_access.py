@@ -72,3 +72,21 @@ def test_keys_are_made_and_revoked(locked: Site, page: Page, context: BrowserCon
     expect(row).to_contain_text("revoked")
     expect(other.get_by_role("button", name="Sign in")).to_be_visible()
     other.close()
+
+
+def test_b11_admins_change_the_retention_and_others_read_it(locked: Site, page: Page) -> None:
+    """B11: a place in the UI for the setting of the tenant."""
+    page.goto(f"{locked.address}/ui/workers")
+    sign_in(page, locked.admin)
+    kept = page.locator("[data-retention]")
+    expect(kept).to_contain_text("Finished jobs are kept for ever.")
+    kept.get_by_role("button", name="Change…").click()
+    page.get_by_label("Days after the end of a job").fill("30")
+    page.get_by_role("button", name="Change it").click()
+    expect(kept).to_contain_text("Finished jobs are kept for 30 days.")
+    expect(kept).to_contain_text("Their idempotency keys are kept for ever.")
+    page.get_by_role("button", name="Who you are").click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    sign_in(page, locked.key("jobs:read"))
+    expect(page.locator("[data-retention]")).to_contain_text("for 30 days")
+    expect(page.get_by_role("button", name="Change…")).to_have_count(0)

@@ -4,6 +4,7 @@ import { useAsk } from '../api/live';
 import { CopyAs } from '../components/actions';
 import { Answer, Nothing } from '../components/Answer';
 import { Moment, Page, State, useNow } from '../components/bits';
+import { RetentionPanel } from '../components/RetentionPanel';
 import { duration } from '../model/time';
 import { FLEET, type Fleet } from '../services/fleet';
 import { Sheet } from '../components/Sheet';
@@ -32,6 +33,12 @@ export function Workers() {
                 Functions
               </Title>
               <FunctionTable fleet={data} />
+            </Paper>
+            <Paper>
+              <Title order={2} mb="xs">
+                Retention
+              </Title>
+              <RetentionPanel kept={data.retention} again={asked.again} />
             </Paper>
           </Stack>
         )}

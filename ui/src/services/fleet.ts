@@ -28,6 +28,19 @@ export const FLEET = graphql(`
       ready
       oldestReadyAt
     }
+    retention {
+      jobs
+      keys
+    }
+  }
+`);
+
+export const SET_RETENTION = graphql(`
+  mutation SetRetention($jobs: Float, $keys: Float) {
+    setRetention(jobs: $jobs, keys: $keys) {
+      jobs
+      keys
+    }
   }
 `);
 

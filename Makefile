@@ -12,7 +12,7 @@ export PYRIGHT_PYTHON_GLOBAL_NODE := off
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ui pages screenshots browser run test check bench format lock clean
+.PHONY: help setup ui pages screenshots browser run test check bench mutants format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ browser: $(READY) # Chromium for the tests of the web UI: what $CHROMIUM names, 
 
 bench: $(READY) ## measure
 	$(BIN)/python -m bench
+
+mutants: $(READY) ## plant bugs where things are decided, for an hour, and say which of them no test finds
+	$(BIN)/python -m devtools.mutants
 
 format: $(READY) ## sort imports, fix what can be fixed, format
 	$(BIN)/ruff check --fix

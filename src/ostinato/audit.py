@@ -284,9 +284,11 @@ def _timer_problems(snapshot: snapshots.Snapshot, task: rows.Task) -> Iterator[F
 
 
 def _gate_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
-    """The job of a gate is found by the key that it was made for, until the key is reset."""
+    """The job of a gate is found by the key that it was made for, until the key is reset. What a late report triggered
+    is named like it, and stands for no key."""
     place = gating.place_of(snapshot.job)
-    wanted = set[tuple[str, str]]() if place is None or snapshot.folded.gate_reset else {place}
+    stands = place is not None and not snapshot.folded.gate_reset and not gating.is_late(snapshot.job)
+    wanted = {place} if stands else set[tuple[str, str]]()
     if snapshot.gate_keys != wanted:
         yield "I8", None, "the rows and the events disagree about the key of a gate that it stands for"
 

@@ -258,7 +258,7 @@ async def test_beside_work_and_retention_nothing_is_found(url: str) -> None:
             await app.pipelines.enter("publishing", {"title": "News"}, item_id=f"item-{number}")
             await app.gate("two").arrive(f"key-{number}", "a")
             await app.gate("two").arrive(f"key-{number}", "b")
-            await app.engine.store.prune(app.tenant, 0, older_than=0)
+            await app.prune(older_than=0)
 
     async with app:
         await app.pipelines.define(publishing(course=publishing()["course"][:3]))

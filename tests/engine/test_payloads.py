@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import errors
+from ostinato import Context, errors
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -155,20 +155,56 @@ async def test_output_that_is_not_json_fails_the_attempt_not_the_worker(url: str
         assert await run(app, task("c")) == {"c": {}}
 
 
-async def test_dataclasses_moments_and_sets_become_what_json_has(url: str) -> None:
-    @dataclasses.dataclass
-    class Price:
-        amount: float
-        at: datetime.date
-
+async def test_one_rule_for_everything_that_is_stored(url: str) -> None:
+    """Inputs, outputs, results of steps, signals, approvals and events: equal, as listed, or refused by its place."""
+    moment = {"at": [datetime.datetime(2026, 11, 16)]}
+    refused = pytest.raises(
+        errors.InvalidPayload, match=r", at (detail\.)?at\[0\], is a datetime, which JSON cannot say"
+    )
     app = support.make(url)
 
     @app.function
-    async def price() -> Any:
-        return {"price": Price(1.5, datetime.date(2026, 11, 16)), "tags": {"new"}, "pair": (1, 2), "raw": b"abc"}
+    async def returns() -> Any:
+        return moment
+
+    @app.function
+    async def steps(ctx: Context) -> Any:
+        return await ctx.step("moment", lambda: moment)
+
+    @app.function
+    async def asks(ctx: Context) -> Any:
+        return await ctx.approve("May it?", payload=moment)
 
     async with app:
-        expected = {"price": {"amount": 1.5, "at": "2026-11-16"}, "tags": ["new"], "pair": [1, 2], "raw": "YWJj"}
+        with refused:
+            await app.submit(job(task("a", input=moment)))
+        with refused:
+            await app.signal("nobody", "go", moment)
+        with refused:
+            await app.post_events([{"source": "s", "id": "1", "detail-type": "t", "detail": moment}])
+        for name in ("returns", "steps", "asks"):
+            error = await support.failure(await app.submit(job(task("a", name))))
+            assert error.failed["a"]["type"] == "InvalidPayload"
+            assert "at at[0], is a datetime" in error.failed["a"]["message"]
+
+
+async def test_what_is_converted_is_listed(url: str) -> None:
+    @dataclasses.dataclass
+    class Price:
+        amount: float
+        sizes: tuple[int, int]
+
+    app = support.make(url)
+    expected = {"price": {"amount": 1.5, "sizes": [1, 2]}, "by": {"1": "one"}}
+
+    @app.function
+    async def price(ctx: Context) -> Any:
+        """What a step gives is what it will give when the function is run again."""
+        given = {"price": Price(1.5, (1, 2)), "by": {1: "one"}}
+        assert await ctx.step("price", lambda: given) == expected
+        return given
+
+    async with app:
         assert await run(app, task("a", "price")) == {"a": expected}
 
 

@@ -1,5 +1,6 @@
 """A planted secret is used by functions that let it slip in every way they can; it is found nowhere."""
 
+import base64
 import logging
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,9 @@ async def test_a_leaked_secret_is_found_nowhere(
     async def leak(ctx: Any, key: str) -> Any:
         ctx.log.warning("logging %s", key)
         ctx.log.warning("logging a dict %s", {"key": key})
-        step = await ctx.step("login", lambda: {"token": f"Bearer {key}", key: [key.encode()]})
+        step = await ctx.step(
+            "login", lambda: {"token": f"Bearer {key}", key: [base64.b64encode(key.encode()).decode()]}
+        )
         await ctx.add_tasks([task("added", input={"key": key, "url": f"https://{key}@host"})])
         await app.signal(ctx.job_id, "told", {"key": key})
         await app.submit(job(task("a", input={"key": key}), jobId="child", tags={"t": key}))

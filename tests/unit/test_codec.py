@@ -2,11 +2,14 @@
 
 import dataclasses
 import datetime
+import decimal
 import enum
 import math
+import re
 import time
+import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -201,11 +204,72 @@ def test_bad_json_text_is_refused(text: str | bytes) -> None:
         codec.parse(text)
 
 
-def test_sets_become_lists_and_moments_become_text() -> None:
-    assert round_trip({1}) == [1]
-    assert round_trip((1, 2)) == [1, 2]
-    assert round_trip(datetime.datetime(2026, 11, 16, tzinfo=datetime.UTC)) == "2026-11-16T00:00:00Z"
-    assert round_trip(Reading(1.5)) == {"value": 1.5, "parts": []}
+class Level(enum.Enum):
+    HIGH = "high"
+
+
+PLACES: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda x: x, ""),
+    (lambda x: {"a": [0, {"b": x}]}, ", at a[1].b,"),
+    (lambda x: (1, x), ", at [1],"),
+    (lambda x: Reading(1.0, [x]), ", at parts[0],"),
+    (lambda x: [None, Measure(x)], ", at [1].value,"),
+]
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@pytest.mark.parametrize(
+    ("value", "back"),
+    [
+        ((1, (2, [3])), [1, [2, [3]]]),
+        (Point(1, 2), [1, 2]),
+        (Reading(1.5), {"value": 1.5, "parts": []}),
+        (Measure(1.5), {"value": 1.5}),
+        ({"deep": [Reading(1.5, [Measure(2)])]}, {"deep": [{"value": 1.5, "parts": [{"value": 2}]}]}),
+        (Level.HIGH, "high"),
+        ({Level.HIGH: 1, 2: 3, 0.5: 4}, {"high": 1, "2": 3, "0.5": 4}),
+    ],
+)
+def test_tuples_objects_and_enums_are_what_they_are_made_of(value: Any, back: Any) -> None:
+    assert round_trip(value) == back
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (datetime.datetime(2026, 11, 16, tzinfo=datetime.UTC), "a datetime, which JSON cannot say: give it as text"),
+        (datetime.date(2026, 11, 16), "a date, "),
+        (datetime.time(12), "a time, "),
+        (datetime.timedelta(hours=1), "a duration, which JSON cannot say: give it as a number, by total_seconds()"),
+        (decimal.Decimal("1.10"), "a Decimal, "),
+        (uuid.UUID(int=1), "a UUID, "),
+        (b"text", "bytes, "),
+        (bytearray(b"text"), "bytes, "),
+        (memoryview(b"text"), "bytes, "),
+        ({1, 2}, "a set, which JSON cannot say: give it as a list, by sorted()"),
+        (frozenset({1}), "a set, "),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize(("wrap", "place"), PLACES, ids=[place or "bare" for _, place in PLACES])
+def test_what_would_come_back_as_something_else_is_refused(value: Any, said: str, wrap: Any, place: str) -> None:
+    with pytest.raises(errors.InvalidPayload, match=re.escape(f"the output{place} is {said}")):
+        codec.encode(wrap(value), "the output")
+
+
+@pytest.mark.parametrize("value", [{1: "a", "1": "b"}, [{"x": {1.5: "a", "1.5": "b"}}], {Level.HIGH: 1, "high": 2}])
+def test_keys_that_would_become_the_same_are_refused(value: Any) -> None:
+    with pytest.raises(errors.InvalidPayload, match=r"has the keys .*, which are the same in JSON: rename one"):
+        codec.encode(value)
+
+
+def test_keys_that_come_back_as_something_else_are_refused() -> None:
+    with pytest.raises(errors.InvalidPayload, match="a key of value is a date, which JSON cannot say"):
+        codec.encode({datetime.date(2026, 11, 16): 1})
 
 
 def test_the_limit_counts_bytes_and_names_what_is_too_large() -> None:

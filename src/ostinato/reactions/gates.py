@@ -69,6 +69,7 @@ class Gate:
             frozen = definition.freeze(gate, [definition.Member(member, kind="unknown")])
         now = moments.moment(self._engine.db.now())
         record = arrivals.check(frozen, key, member, data, status, correlation_id=correlation_id, arrived_at=now)
+        codec.encode(record.data, "data")  # the rest of the record is of our own making
         create = None
         if gate.members != definition.DYNAMIC:
             create = self._engine.belonging(
@@ -82,7 +83,7 @@ class Gate:
             late = self._engine.belonging(lambda: instance.late_submission(gate, version, key, new_id, record, depth))()
         answer: commands.Arrived = await self._engine.execute(
             commands.Arrive(
-                self.name, key, member, codec.encode(record), create, record.success, gate.on_failure, late, depth
+                self.name, key, member, codec.encode_own(record), create, record.success, gate.on_failure, late, depth
             )
         )
         if answer.outcome == "late" and gate.late == "refuse":

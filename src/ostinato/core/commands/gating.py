@@ -22,6 +22,8 @@ DEADLINE: Final = "$deadline"
 OPENED: Final = "opened"
 """The step of `$open` that says when the gate opened, and by whom."""
 
+_LATE: Final = "late:"
+
 Outcome = Literal["arrived", "failed", "duplicate", "late"]
 
 
@@ -251,7 +253,12 @@ def check_rerun(book: ledger.Ledger, job: rows.Job, tasks: Sequence[rows.Task]) 
 
 def late_key(job_id: str, member: str) -> str:
     """By this the job is found that a late report has triggered, so that it is not triggered again."""
-    return f"late:{job_id}:{member}"
+    return f"{_LATE}{job_id}:{member}"
+
+
+def is_late(job: rows.Job) -> bool:
+    """Whether a late report has triggered it."""
+    return job.idempotency_key is not None and job.idempotency_key.startswith(_LATE)
 
 
 def _want(wanted: needs.Needs, gate: str, key: str, *members: str) -> None:

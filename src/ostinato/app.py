@@ -26,6 +26,7 @@ from ostinato import (
     reindexing,
     rotation,
     spending,
+    threads,
     tracing,
     views,
 )
@@ -46,6 +47,8 @@ if TYPE_CHECKING:  # loaded when they are used, so that who only asks for help n
     from ostinato.reactions import rules as rules_
 
 T = TypeVar("T")
+AT_A_TIME = 100
+"""Jobs of a batch that are read before others have their turn."""
 
 
 class Ostinato:
@@ -222,6 +225,8 @@ class Ostinato:
         """Submit many jobs in one transaction: all of them, or none if one is bad or its key belongs to another."""
         batch: list[commands.Submit] = []
         for index, job in enumerate(arguments.items(jobs, "jobs", "jobs")):
+            if index % AT_A_TIME == AT_A_TIME - 1:
+                await asyncio.sleep(0)  # others have their turn
             try:
                 batch.append(await self._prepare(job, overrides, actor))
             except errors.InvalidInput as error:
@@ -273,7 +278,8 @@ class Ostinato:
         """Levels, critical path and warnings of a graph, without running it."""
         defaults = {} if self._engine is None else await self._engine.known_policies()
         defaults |= {name: (f.retry, f.timeout) for name, f in self.functions.items()}
-        return graph.plan(graph.read_job(_document(job, {})), defaults)
+        document = _document(job, {})
+        return await threads.run_if(graph.is_large(document), lambda: graph.plan(graph.read_job(document), defaults))
 
     async def signal(
         self,

@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import contextvars
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_alone: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
 
 
 async def run(function: Callable[[], T]) -> T:
@@ -27,6 +29,16 @@ async def run(function: Callable[[], T]) -> T:
 
     threading.Thread(target=body, name="ostinato-function", daemon=True).start()
     return await future
+
+
+async def run_if(long: bool, function: Callable[[], T]) -> T:
+    """Call what computes for long in a thread, and all else here. Such threads run one after the other: several would
+    keep the event loop from the interpreter for longer."""
+    if not long:
+        return function()
+    loop = asyncio.get_running_loop()
+    async with _alone.setdefault(loop, asyncio.Lock()):
+        return await run(function)
 
 
 def answer(loop: asyncio.AbstractEventLoop, future: asyncio.Future[T], function: Callable[[], T]) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -218,6 +219,46 @@ def test_many_threads_share_a_few_processes() -> None:
 
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
         assert list(threads.map(double, range(200))) == [number * 2 for number in range(200)]
+
+
+def test_s3_a_tenant_with_runaway_expressions_does_not_hold_up_another() -> None:
+    """S-3: it never has all the processes, however many of its expressions run and wait."""
+    turns = processes.Turns(processes.MOST, processes.MOST_OF_ONE)
+    over = threading.Event()
+
+    def run_away() -> None:
+        with turns.turn("loud"):
+            over.wait()
+
+    loud = [threading.Thread(target=run_away) for _ in range(10)]
+    for thread in loud:
+        thread.start()
+    for _ in range(20):
+        with turns.turn("calm"):
+            assert not over.is_set()
+    over.set()
+    for thread in loud:
+        thread.join()
+
+
+def test_s3_tenants_take_turns() -> None:
+    turns = processes.Turns(1, 1)
+    order: list[str] = []
+
+    def take(whose: str) -> None:
+        with turns.turn(whose):
+            order.append(whose)
+
+    with turns.turn("first"):
+        threads = []
+        for whose in ("loud", "loud", "loud", "loud", "calm", "quiet"):
+            threads.append(threading.Thread(target=take, args=(whose,)))
+            threads[-1].start()
+            while sum(map(len, turns._waiting.values())) < len(threads):  # pyright: ignore[reportPrivateUsage]
+                time.sleep(0.001)  # until it stands in the line
+    for thread in threads:
+        thread.join()
+    assert order == ["loud", "calm", "quiet", "loud", "loud", "loud"]
 
 
 def test_an_expression_that_could_not_be_read_once_may_be_read_later(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Query
 from starlette.requests import HTTPConnection
 
 from ostinato import app, errors
-from ostinato.api import access, models, tenants
+from ostinato.api import access, limits, models, tenants
 
 MOST = 500
 """The longest page."""
@@ -39,8 +39,14 @@ async def _principal(connection: HTTPConnection) -> access.Principal:
     return principal_of(connection)
 
 
+async def account_of(connection: HTTPConnection) -> limits.Account:
+    """What the tenant who is asking pays large work with."""
+    return limits.Account(connection.app.state.buckets, principal_of(connection).tenant)
+
+
 # Dependencies are async, all of them: FastAPI would run others in threads, one hop for each request.
 Principal = Annotated[access.Principal, Depends(_principal)]
+Account = Annotated[limits.Account, Depends(account_of)]
 Client = Annotated[app.Ostinato, Depends(client_of)]
 JobId = Annotated[str, Path(alias="jobId", pattern=models.ID_PATTERN, description="The id of the job.")]
 TaskId = Annotated[str, Path(alias="taskId", pattern=models.TASK_ID_PATTERN, description="The id of the task.")]

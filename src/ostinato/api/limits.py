@@ -6,6 +6,7 @@ import asyncio
 import collections
 import ipaddress
 import time
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -13,9 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato import errors
 from ostinato.api import access, routing, settings
-from ostinato.core import codec
+from ostinato.core import codec, graph
 
 BODY_SECONDS = 60.0
+TASKS_OF_A_REQUEST = 50
+"""So many tasks are as much work as a small request."""
 READS = ("GET", "HEAD", "OPTIONS")
 _NAMES_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
@@ -93,6 +96,24 @@ class Bodies:
         await self._app(scope, _replayed(body, receive), send)
 
 
+class Account:
+    """Of a tenant, for work that is more than a request: in a second it may have as much done as small requests are."""
+
+    def __init__(self, buckets: Buckets, tenant: str) -> None:
+        self._buckets = buckets
+        self._name = f"work:{tenant}"
+
+    def charge(self, work: float) -> None:
+        """Work that is as much as so many small requests. Once is always allowed; TooManyRequests until it is paid."""
+        self._buckets.charge(self._name, work)
+
+    def charge_for(self, *graphs: Sequence[graph.TaskSpec]) -> None:
+        """Reading and entering tasks. A job of its own is as much as two more."""
+        work = sum(map(graph.size, graphs)) + 2 * (len(graphs) - 1)
+        if work >= TASKS_OF_A_REQUEST:
+            self.charge(work / TASKS_OF_A_REQUEST)
+
+
 class Buckets:
     """A token bucket for each name: so many requests a second, and as many at once."""
 
@@ -112,16 +133,27 @@ class Buckets:
         """One request; TooManyRequests says when the next one is welcome."""
         now = time.monotonic() if now is None else now
         left = self._left(name, now)
-        self._buckets.pop(name, None)
-        self._buckets[name] = (left - 1 if left >= 1 else left, now)
-        if len(self._buckets) > self._most:
-            self._buckets.popitem(last=False)
+        self._put(name, left - 1 if left >= 1 else left, now)
         if left < 1:
             raise errors.TooManyRequests((1 - left) / self._rate)
+
+    def charge(self, name: str, cost: float, now: float | None = None) -> None:
+        """Take what was not known before, and more than there is if need be. TooManyRequests if it is owed already."""
+        now = time.monotonic() if now is None else now
+        left = self._left(name, now)
+        if left < 0:
+            raise errors.TooManyRequests(-left / self._rate)
+        self._put(name, left - cost, now)
 
     def _left(self, name: str, now: float) -> float:
         left, at = self._buckets.get(name, (self._burst, now))
         return min(self._burst, left + (now - at) * self._rate)
+
+    def _put(self, name: str, left: float, now: float) -> None:
+        self._buckets[name] = (left, now)
+        self._buckets.move_to_end(name)
+        if len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)
 
 
 def _too_large(limit: int) -> errors.BodyTooLarge:

@@ -211,7 +211,7 @@ class _Call:
         returned = self._signature.return_annotation
         self.answer: Any = get_args(returned)[0] if get_origin(returned) is Reply else returned
         self.takes_parameters = any(
-            parameter.name not in ("body", "client", "principal", "request")
+            parameter.name not in ("account", "body", "client", "principal", "request")
             for parameter in self._signature.parameters.values()
         )
 

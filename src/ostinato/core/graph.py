@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import graphlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -29,6 +28,8 @@ MOST_CONCURRENCY = 1_000_000
 MOST_NAMED = 10
 MOST_DETAILED = 100
 """Tasks of a circle that an error names in its sentence, and in its details."""
+LARGE = 500
+"""Tasks that take about two milliseconds to read."""
 MOST_TAGS = 64
 LONGEST_TAG_KEY = 128
 LONGEST_TAG_VALUE = 256
@@ -191,6 +192,19 @@ def _check_dependency(task_id: str, dependency: str, ids: set[str], known: froze
         )
 
 
+def size(tasks: Sequence[TaskSpec]) -> float:
+    """How much there is to look at: tasks, of which ten dependencies count as one more."""
+    return len(tasks) + sum(len(task.depends_on) for task in tasks) / 10
+
+
+def is_large(document: Any) -> bool:
+    """Whether reading it takes so long that an event loop should not do it. Who gives dicts has read them already."""
+    tasks = document.tasks if isinstance(document, JobSpec) else document
+    if not isinstance(tasks, list) or not tasks or not isinstance(tasks[0], TaskSpec):
+        return False
+    return size(cast("list[TaskSpec]", tasks)) > LARGE
+
+
 def refuse_cycle(tasks: Sequence[TaskSpec]) -> None:
     cycle = find_cycle({task.task_id: task.depends_on for task in tasks})
     if cycle:
@@ -199,11 +213,39 @@ def refuse_cycle(tasks: Sequence[TaskSpec]) -> None:
 
 def find_cycle(dependencies: Mapping[str, Sequence[str]]) -> list[str]:
     """A circle, if there is one: each depends on the next, and the last is the first again."""
-    try:
-        graphlib.TopologicalSorter(dependencies).prepare()
-    except graphlib.CycleError as error:
-        return list(reversed(error.args[1]))
-    return []
+    left = dependencies.keys() - set(sort(dependencies))
+    if not left:
+        return []
+    at = next(name for name in dependencies if name in left)
+    path: dict[str, int] = {}
+    while at not in path:  # whatever could not be sorted depends on something that could not be sorted either
+        path[at] = len(path)
+        at = next(name for name in dependencies[at] if name in left)
+    return [*list(path)[path[at] :], at]
+
+
+def sort(dependencies: Mapping[str, Sequence[str]]) -> list[str]:
+    """Each after all that it depends on. Those of a circle, and those that depend on one, are left out."""
+    done: dict[str, None] = {}
+    waiting: dict[str, int] = {}
+    dependants: dict[str, list[str]] = {}
+    for name, needed in dependencies.items():
+        if done.keys() >= set(needed):  # in a list that is in order, as most are, all of them
+            done[name] = None
+            continue
+        missing = [other for other in needed if other not in done and other in dependencies]
+        waiting[name] = len(missing)
+        for other in missing:
+            dependants.setdefault(other, []).append(name)
+    ready = [name for name, count in waiting.items() if not count] + [name for name in done if name in dependants]
+    while ready:
+        name = ready.pop()
+        done[name] = None
+        for other in dependants.get(name, ()):
+            waiting[other] -= 1
+            if not waiting[other]:
+                ready.append(other)
+    return list(done)
 
 
 def cycle_found(sentence: str, cycle: list[str], **details: Any) -> errors.CycleFound:
@@ -219,18 +261,21 @@ def plan(spec: JobSpec, defaults: dict[str, tuple[retry.Retry, float | None]] | 
     cost: dict[str, float] = {}
     before: dict[str, str | None] = {}
     by_id = {task.task_id: task for task in spec.tasks}
-    order = graphlib.TopologicalSorter({t.task_id: t.depends_on for t in spec.tasks}).static_order()
     warnings: list[str] = []
-    for task_id in order:
+    unknown = (retry.Retry(), None)
+    for task_id in sort({task.task_id: task.depends_on for task in spec.tasks}):
         task = by_id[task_id]
-        policy, timeout = (defaults or {}).get(task.name, (retry.Retry(), None))
-        longest = max(task.depends_on, key=lambda d: cost[d], default=None)
+        policy, timeout = (defaults or {}).get(task.name, unknown)
+        longest = max(task.depends_on, key=cost.__getitem__, default=None)
         before[task_id] = longest
-        depth[task_id] = 1 + max((depth[d] for d in task.depends_on), default=-1)
+        depth[task_id] = 1 + max(map(depth.__getitem__, task.depends_on), default=-1)
         seconds = task.timeout if task.timeout is not None else timeout
-        cost[task_id] = (cost[longest] if longest else 0.0) + (task.delay or 0.0) + (seconds or 1.0)
-        worst = task.delay if seconds is None else (task.delay or 0.0) + worst_case(task.retry or policy, seconds)
-        if spec.deadline is not None and worst is not None and worst > spec.deadline:
+        delay = task.delay or 0.0
+        cost[task_id] = (cost[longest] if longest else 0.0) + delay + (seconds or 1.0)
+        if spec.deadline is None:
+            continue
+        worst = delay if seconds is None else delay + worst_case(task.retry or policy, seconds)
+        if worst > spec.deadline:
             warnings.append(
                 f"task {task_id!r} may need {worst:,.0f} s with all its attempts, "
                 f"more than the deadline of {spec.deadline:,.0f} s"

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import uuid_utils
 
-from ostinato import encryption, errors, functions, logs, options, secrets, tracing
+from ostinato import encryption, errors, functions, logs, options, secrets, threads, tracing
 from ostinato.core import codec, commands, graph, ledger, retry, rows
 from ostinato.engine import (
     bell,
@@ -324,7 +324,7 @@ class Engine:
 
     async def prepare_tasks(self, documents: Sequence[Any]) -> tuple[list[graph.TaskSpec], list[bytes]]:
         """Check tasks that are to be added to a job, and encode their inputs."""
-        specs = graph.read_tasks(documents)
+        specs = await threads.run_if(graph.is_large(documents), lambda: graph.read_tasks(documents))
         await self.check_functions(specs)
         return specs, self.encode_inputs(specs)
 
@@ -336,7 +336,7 @@ class Engine:
 
     async def prepare_job(self, document: Any, actor: str | None = None, *, check: bool = True) -> commands.Submit:
         """Check a job, and make the command that enters it. Without `check` its functions may be unknown as yet."""
-        spec = graph.read_job(document)
+        spec = await threads.run_if(graph.is_large(document), lambda: graph.read_job(document))
         if len(spec.tasks) > self.max_tasks:
             raise errors.InvalidGraph(
                 f"the job has {len(spec.tasks):,} tasks and the limit is {self.max_tasks:,}", field="tasks"

@@ -37,21 +37,28 @@ class Expression:
     """Where it stands, for errors."""
 
     def evaluate(
-        self, data: Any, *, timeout: float = SECONDS, now: float | None = None, default: Any = REQUIRED
+        self,
+        data: Any,
+        *,
+        timeout: float = SECONDS,
+        now: float | None = None,
+        default: Any = REQUIRED,
+        whose: str = "",
     ) -> Any:
         """Its value over `data`. If it has none that is an error, unless there is a `default`.
 
         `now` is what `$now()` and `$millis()` say, in seconds since the epoch, and the seed of `$random()` and
-        `$shuffle()`. It waits for at most `timeout` seconds: in an event loop, call it with `threads.run`.
+        `$shuffle()`. It may run for `timeout` seconds when it is the turn of the tenant `whose`: in an event loop,
+        call it with `threads.run`.
         """
-        return evaluate([self], data, timeout=timeout, now=now, default=default)[0]
+        return evaluate([self], data, timeout=timeout, now=now, default=default, whose=whose)[0]
 
 
-def compile(text: str, field: str) -> Expression:
+def compile(text: str, field: str, whose: str = "") -> Expression:
     """Raises InvalidInput, with the field, if this is not an expression. It waits for another process: in an event
     loop, call it with `threads.run`."""
     try:
-        wrong = _wrong(text)
+        wrong = _wrong(text, whose)
     except processes.Ended:
         wrong = "it takes too long to read"
     if wrong:
@@ -60,13 +67,13 @@ def compile(text: str, field: str) -> Expression:
 
 
 @functools.lru_cache(maxsize=1024)
-def _wrong(text: str) -> str:
+def _wrong(text: str, whose: str) -> str:
     """Remembered, but not that it took too long: perhaps the machine was busy."""
     if len(text) > LONGEST:
         return f"it is longer than {LONGEST:,} characters"
     if _EVAL.search(_QUOTED.sub(" ", text)):
         return "the function $eval is not available"
-    answer = processes.ask({"check": text, "seconds": SECONDS}, SECONDS)
+    answer = processes.ask({"check": text, "seconds": SECONDS}, SECONDS, whose)
     return _CODE.sub("", answer.get("error", ""))
 
 
@@ -77,6 +84,7 @@ def evaluate(
     timeout: float = SECONDS,
     now: float | None = None,
     default: Any = REQUIRED,
+    whose: str = "",
 ) -> list[Any]:
     """The values of several expressions over the same data, within one bound on time and size."""
     request = {
@@ -87,7 +95,7 @@ def evaluate(
         "bytes": MAX_RESULT,
     }
     try:
-        answer = processes.ask(request, timeout)
+        answer = processes.ask(request, timeout, whose)
     except processes.Ended:
         fields = [expression.field for expression in expressions]
         some = fields[0] if len(fields) == 1 else f"one of {', '.join(fields[:5])}"

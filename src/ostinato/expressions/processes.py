@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
 import os
 import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ostinato import errors
 from ostinato.core import codec
 
-MOST = 2
-"""So that one user's runaway expressions do not stop those of others, nor take all cores."""
+MOST = 4
+MOST_OF_ONE = 2
+"""Of one tenant: others never wait for its runaway expressions while there are so few of them."""
 GRACE = 0.5
 """Seconds beyond the bound of an evaluation: the process should have ended by itself, and has not."""
 STARTING = 30.0
@@ -83,16 +86,64 @@ class Process:
         self._popen.wait()
 
 
+class Turns:
+    """Whose turn it is: one tenant's after the other's, however many of its threads wait."""
+
+    def __init__(self, most: int, most_of_one: int) -> None:
+        self._lock = threading.Lock()
+        self._free = most
+        self._most_of_one = most_of_one
+        self._running: collections.Counter[str] = collections.Counter()
+        self._waiting: collections.OrderedDict[str, collections.deque[threading.Event]] = collections.OrderedDict()
+
+    @contextlib.contextmanager
+    def turn(self, whose: str) -> Generator[None]:
+        called = threading.Event()
+        with self._lock:
+            self._waiting.setdefault(whose, collections.deque()).append(called)
+            self._call()
+        try:
+            called.wait()
+            yield
+        finally:
+            with self._lock:
+                if called.is_set():
+                    self._free += 1
+                    self._running[whose] -= 1
+                    if not self._running[whose]:
+                        del self._running[whose]
+                    self._call()
+                else:  # interrupted
+                    self._leave(whose, called)
+
+    def _call(self) -> None:
+        """Call all who may go on, and let each tenant that had a turn wait behind the others."""
+        for whose in list(self._waiting):
+            if self._free and self._running[whose] < self._most_of_one:
+                called = self._waiting[whose][0]
+                self._leave(whose, called)
+                if whose in self._waiting:
+                    self._waiting.move_to_end(whose)
+                self._free -= 1
+                self._running[whose] += 1
+                called.set()
+
+    def _leave(self, whose: str, called: threading.Event) -> None:
+        self._waiting[whose].remove(called)
+        if not self._waiting[whose]:
+            del self._waiting[whose]
+
+
 class Processes:
     """Lends a process to one thread at a time."""
 
     def __init__(self) -> None:
-        self._free = threading.BoundedSemaphore(MOST)
+        self._turns = Turns(MOST, MOST_OF_ONE)
         self._idle: list[Process] = []
 
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def ask(self, request: dict[str, Any], seconds: float, whose: str = "") -> dict[str, Any]:
         body = codec.encode(request, "the expression")  # before a process is taken: it would not come back
-        with self._free:
+        with self._turns.turn(whose):
             process = self._take()
             try:
                 answer = process.ask(body, seconds + GRACE)
@@ -130,5 +181,5 @@ if hasattr(os, "register_at_fork"):
 atexit.register(lambda: _processes.end())
 
 
-def ask(request: dict[str, Any], seconds: float) -> dict[str, Any]:
-    return _processes.ask(request, seconds)
+def ask(request: dict[str, Any], seconds: float, whose: str = "") -> dict[str, Any]:
+    return _processes.ask(request, seconds, whose)

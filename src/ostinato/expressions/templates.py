@@ -23,17 +23,19 @@ def render(
     *,
     timeout: float = language.SECONDS,
     default: Any = language.REQUIRED,
+    whose: str = "",
 ) -> Any:
     """The template with every expression replaced by its value over `data`; `field` is what errors call it. One
     that has no value is an error, unless there is a `default`.
 
-    All of it has `timeout` seconds: in an event loop, call it with `threads.run`.
+    All of it has `timeout` seconds when it is the turn of the tenant `whose`: in an event loop, call it with
+    `threads.run`.
     """
     found: list[language.Expression] = []
     _map(template, field, found.append)
     if not found:
         return template
-    values = iter(language.evaluate(found, data, timeout=timeout, now=now, default=default))
+    values = iter(language.evaluate(found, data, timeout=timeout, now=now, default=default, whose=whose))
     return _map(template, field, lambda expression: next(values))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -27,9 +28,10 @@ async def arguments(ctx: context.Context, given: dict[str, Any]) -> dict[str, An
         domain_id=said.pins.domain_id,
     )
     template = said.template(ctx.task_id)
+    render = functools.partial(_render, ctx.tenant)
     if template is None:
-        return invocation.arguments(call, None, _render)
-    return await threads.run(lambda: invocation.arguments(call, template, _render))
+        return invocation.arguments(call, None, render)
+    return await threads.run(lambda: invocation.arguments(call, template, render))
 
 
 def as_function(name: str, code: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,8 +121,8 @@ class Agents:
         return (await self.playbooks.agents.get(member.agent or ctx.task_id, member.version)).value
 
 
-def _render(template: Any, data: Any) -> Any:
-    return expressions.render(template, data, "input")
+def _render(whose: str, template: Any, data: Any) -> Any:
+    return expressions.render(template, data, "input", whose=whose)
 
 
 def named(agents: Agents) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class Shelf(Generic[T]):
         made = self._read(document)
         codec.encode(made, self._kind)  # what cannot be kept can have no expressions either
         for field, source in self._expressions_of(made):
-            expressions.compile(source, field)
+            expressions.compile(source, field, self._tenant)
         return made
 
     async def remove(self, name: str, *, actor: str | None = None) -> None:

@@ -6,6 +6,7 @@ They are tried again like any other function, so each of them may run more than 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -70,12 +71,13 @@ class OwnFunctions:
             mark = marks[0] if marks else {}
         ids = records.correlation_ids(reported[name] for name in gate.expected if name in reported)
         opened_at = mark.get("at")
+        evaluate = functools.partial(_evaluate, ctx.tenant)
         return {
             "gate": gate.name,
             "key": said.key,
             "late": said.late is not None,
             "members": msgspec.to_builtins(reported),
-            "aggregate": await threads.run(lambda: aggregate.aggregate(gate, reported, _evaluate)),
+            "aggregate": await threads.run(lambda: aggregate.aggregate(gate, reported, evaluate)),
             "correlationId": ids[0] if ids else None,
             "correlationIds": ids,
             "openedAt": None if opened_at is None else moments.text(opened_at),
@@ -115,7 +117,7 @@ class OwnFunctions:
             target = await self._corrected(ctx, whose, target)
         [(kind, template)] = target.items()
         now = self.engine.db.now() / 1e6
-        filled = await threads.run(lambda: _render(template, about_it, kind, now))
+        filled = await threads.run(lambda: _render(template, about_it, kind, now, ctx.tenant))
         with tracing.incoming(ctx.lease.trace_parent):
             return await self._do(ctx, whose, kind, template, filled, about_it)
 
@@ -220,18 +222,19 @@ def named(own: OwnFunctions) -> dict[str, Any]:
     return {instance.OPEN: own.open, instance.DEADLINE: own.deadline, reacting.FIRE: own.fire}
 
 
-def _evaluate(expression: str, data: Any) -> Any:
-    return expressions.Expression(expression, "aggregate").evaluate(data)
+def _evaluate(whose: str, expression: str, data: Any) -> Any:
+    return expressions.Expression(expression, "aggregate").evaluate(data, whose=whose)
 
 
-def _render(template: Any, data: Any, kind: str, now: float) -> Any:
+def _render(template: Any, data: Any, kind: str, now: float, whose: str) -> Any:
     """A target filled in. A correlation id that comes to nothing is as good as none: it is that of the data then."""
     name = "correlationId"
     if not isinstance(template.get(name), str):
-        return expressions.render(template, data, kind, now)
+        return expressions.render(template, data, kind, now, whose=whose)
     rest = {field: value for field, value in template.items() if field != name}
-    filled = expressions.render(rest, data, kind, now)
-    return filled | {name: expressions.render(template[name], data, f"{kind}.{name}", now, default=None)}
+    filled = expressions.render(rest, data, kind, now, whose=whose)
+    named = expressions.render(template[name], data, f"{kind}.{name}", now, default=None, whose=whose)
+    return filled | {name: named}
 
 
 def _correlation_id(data: Mapping[str, Any]) -> str | None:

@@ -6,6 +6,7 @@ Each may run more than once, and does the same once: what it read is pinned by v
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import Any
 
 import msgspec
@@ -74,7 +75,8 @@ class Stages:
         answers = validation.marked(await _aggregate(ctx), report)
         synthesizer = found.playbook.synthesis.agent
         if synthesizer is None:
-            made = await threads.run(lambda: synthesis.synthesize(found.playbook, answers, evaluate=_evaluate))
+            evaluate = functools.partial(_evaluate, ctx.tenant)
+            made = await threads.run(lambda: synthesis.synthesize(found.playbook, answers, evaluate=evaluate))
             return msgspec.to_builtins(made)
         question = synthesis.question(
             synthesizer,
@@ -100,7 +102,7 @@ class Stages:
             "domain_id": found.playbook.domain,
         }
         wanted = {"text": found.playbook.save.text, "fields": found.playbook.save.fields}
-        filled = await threads.run(lambda: expressions.render(wanted, about, "save"))
+        filled = await threads.run(lambda: expressions.render(wanted, about, "save", whose=ctx.tenant))
         saved = await self._results.save(
             ctx.job_id, answer, domain=found.playbook.domain, kind=found.playbook.type, **filled
         )
@@ -134,8 +136,8 @@ def _violations(given: Any, value: Any) -> list[tuple[str, str]]:
     return [(violation.path, violation.message) for violation in schema.validate(given, value)]
 
 
-def _evaluate(expression: str, data: Any) -> Any:
-    return expressions.Expression(expression, "synthesis.expression").evaluate(data)
+def _evaluate(whose: str, expression: str, data: Any) -> Any:
+    return expressions.Expression(expression, "synthesis.expression").evaluate(data, whose=whose)
 
 
 def named(stages: Stages) -> dict[str, Any]:

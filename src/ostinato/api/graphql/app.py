@@ -27,7 +27,12 @@ async def _context(connection: Any, _: Any = None) -> resolvers.Call:
     here = found.app.state
     home = calls.tenants_of(found).home
     return resolvers.Call(
-        calls.principal_of(found), await calls.client_of(found), here.hub, here.changes, home.engine.store
+        calls.principal_of(found),
+        await calls.client_of(found),
+        here.hub,
+        here.changes,
+        home.engine.store,
+        await calls.account_of(found),
     )
 
 

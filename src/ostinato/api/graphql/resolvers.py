@@ -11,8 +11,10 @@ import msgspec
 from ariadne import ObjectType, ScalarType, SubscriptionType
 
 from ostinato import app, errors, results, views
-from ostinato.api import access, calls, models
+from ostinato.api import access, calls, limits, models
 from ostinato.api.http import dead_letters, fleet, jobs, tasks
+from ostinato.api.http import executions as executions_
+from ostinato.api.http import results as results_
 from ostinato.api.live import changes, hub, messages
 from ostinato.core import commands, documents, executions, filters, graph, shapes, why
 from ostinato.store import keys
@@ -38,6 +40,8 @@ class Call(NamedTuple):
     changes: changes.Changes
     keys: keys.Keys
     """Of all tenants: what is read for one of them is read behind a wall, where there are no keys."""
+
+    account: limits.Account
 
     def job(self, job_id: str) -> app.Job:
         return app.Job(self.client, graph.check_id(job_id, "jobId"))
@@ -203,6 +207,7 @@ async def find_execution(_: Any, info: Any, arn: str) -> views.ExecutionView | N
 @query.field("executionCounts")
 async def count_executions(_: Any, info: Any, by: str, filter: dict[str, Any] | None = None) -> list[views.CountView]:
     wanted: Any = named(filter)
+    info.context.account.charge(executions_.COUNTING)
     return await info.context.client.execution_counts(by, **wanted)
 
 
@@ -226,12 +231,14 @@ async def find_result(_: Any, info: Any, resultId: str) -> results.ResultView | 
 async def search_results(
     _: Any, info: Any, q: str, first: int, filter: dict[str, Any] | None = None
 ) -> list[results.Hit]:
+    info.context.account.charge(results_.SEARCHING)
     return await info.context.client.results.search(q, most=most(first), **named(filter))
 
 
 @query.field("plan")
 async def plan(_: Any, info: Any, job: Any) -> graph.Plan:
-    return await info.context.client.plan(convert(job, graph.JobSpec))
+    call: Call = info.context
+    return await jobs.plan_job(call.client, call.account, convert(job, graph.JobSpec))
 
 
 # --- jobs and tasks ------------------------------------------------------------------------------------------------
@@ -329,13 +336,14 @@ async def job_of_execution(found: views.ExecutionView, info: Any) -> views.JobVi
 @mutation.field("submit")
 async def submit(_: Any, info: Any, job: Any) -> Any:
     call: Call = info.context
-    return (await jobs.submit_jobs(call.client, call.principal, convert(job, graph.JobSpec))).value
+    return (await jobs.submit_jobs(call.client, call.principal, call.account, convert(job, graph.JobSpec))).value
 
 
 @mutation.field("submitMany")
 async def submit_many(_: Any, info: Any, jobs: list[Any]) -> list[app.Job]:
     call: Call = info.context
-    specs = [convert(job, graph.JobSpec) for job in jobs]
+    specs: list[graph.JobSpec] = [convert(job, graph.JobSpec) for job in jobs]
+    call.account.charge_for(*[spec.tasks for spec in specs])
     return await call.client.submit_many(specs, actor=call.principal.actor)
 
 
@@ -343,6 +351,7 @@ async def submit_many(_: Any, info: Any, jobs: list[Any]) -> list[app.Job]:
 async def add_tasks(_: Any, info: Any, jobId: str, tasks: list[Any]) -> list[str]:
     call: Call = info.context
     specs = [convert(task, graph.TaskSpec) for task in tasks]
+    call.account.charge_for(specs)
     return await call.job(jobId).add_tasks(specs, actor=call.principal.actor)
 
 

@@ -8,10 +8,12 @@ from fastapi import Depends, Path, Query
 
 from ostinato import views
 from ostinato.api import models, routing
-from ostinato.api.calls import Client, Cursor, Limit, Principal
+from ostinato.api.calls import Account, Client, Cursor, Limit, Principal
 from ostinato.api.http.jobs import Moment, Tag
 from ostinato.core import executions, filters, scopes
 
+COUNTING = 20.0
+"""As much work as so many small requests: it goes through all executions of a tenant."""
 routes = routing.Routes()
 
 Text = Annotated[str | None, Query(min_length=1, max_length=executions.LONGEST, pattern=r"^[^\x00]+$")]
@@ -59,10 +61,12 @@ async def list_executions(
 @routes("GET", "/v1/executions/counts", scope=scopes.JOBS_READ, tag="executions")
 async def count_executions(
     client: Client,
+    account: Account,
     wanted: Wanted,
     by: Annotated[Literal["status", "day", "hour"], Query(description="Days and hours are those of UTC.")] = "status",
 ) -> models.ExecutionCounts:
     """Count executions by status, day or hour."""
+    account.charge(COUNTING)
     return models.ExecutionCounts(by, await client.execution_counts(by, **wanted))
 
 

@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BeforeValidator
 
 from ostinato import errors
 from ostinato.api import calls, models, routing
-from ostinato.api.calls import Client, Cursor, Job, JobId, Limit, Principal
+from ostinato.api.calls import Account, Client, Cursor, Job, JobId, Limit, Principal
 from ostinato.core import commands, filters, graph, scopes
 
 routes = routing.Routes()
@@ -39,6 +39,7 @@ Tag = Annotated[str | None, Query(max_length=400, pattern=r"^[^\x00=]", descript
 async def submit_jobs(
     client: Client,
     principal: Principal,
+    account: Account,
     body: graph.JobSpec | models.Batch,
     idempotency_key: Annotated[
         str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255, description="As in the body.")
@@ -51,9 +52,11 @@ async def submit_jobs(
                 "the Idempotency-Key header is for one job: give each job of a batch its own idempotencyKey",
                 field="Idempotency-Key",
             )
+        account.charge_for(*[job.tasks for job in body])
         entered = await client.submit_many(body, actor=principal.actor)
         jobs = [models.Submitted(job.job_id, job.created) for job in entered]
         return routing.Reply(models.SubmittedJobs(jobs), 201 if any(job.created for job in jobs) else 200)
+    account.charge_for(body.tasks)
     job = await client.submit(_with_key(body, idempotency_key), actor=principal.actor)
     return routing.Reply(models.Submitted(job.job_id, job.created), 201 if job.created else 200)
 
@@ -129,8 +132,9 @@ async def list_events(
 
 
 @routes("POST", "/v1/jobs/{jobId}/tasks", scope=scopes.JOBS_WRITE, status=201, problems=(404, 409), tag="jobs")
-async def add_tasks(job: Job, principal: Principal, body: models.NewTasks) -> models.TasksAdded:
+async def add_tasks(job: Job, principal: Principal, account: Account, body: models.NewTasks) -> models.TasksAdded:
     """Let a running job grow."""
+    account.charge_for(body.tasks)
     return models.TasksAdded(await job.add_tasks(body.tasks, actor=principal.actor))
 
 
@@ -169,6 +173,7 @@ async def publish_status(
 
 
 @routes("POST", "/v1/plans", scope=scopes.JOBS_READ, tag="jobs")
-async def plan_job(client: Client, body: graph.JobSpec) -> graph.Plan:
+async def plan_job(client: Client, account: Account, body: graph.JobSpec) -> graph.Plan:
     """Check a graph and show its levels, its critical path and what to be warned of, without running it."""
+    account.charge_for(body.tasks)
     return await client.plan(body)

@@ -8,10 +8,12 @@ from fastapi import Depends, Path, Query
 
 from ostinato import results
 from ostinato.api import models, routing
-from ostinato.api.calls import Client, Cursor, Limit
+from ostinato.api.calls import Account, Client, Cursor, Limit
 from ostinato.api.http.jobs import Moment
 from ostinato.core import result_filters, scopes
 
+SEARCHING = 10.0
+"""As much work as so many small requests."""
 routes = routing.Routes()
 
 _FIELD = rf"^[^\x00=]{{1,{result_filters.LONGEST_KEY}}}=[^\x00]{{0,{result_filters.LONGEST_VALUE}}}$"
@@ -46,11 +48,13 @@ async def list_results(client: Client, wanted: Wanted, limit: Limit = 50, cursor
 @routes("GET", "/v1/results/search", scope=scopes.JOBS_READ, problems=(409,), tag="results")
 async def search_results(
     client: Client,
+    account: Account,
     wanted: Wanted,
     q: Annotated[str, Query(max_length=results.LONGEST_QUERY, description="What to look for, in any words.")],
     limit: Limit = 10,
 ) -> models.ResultHits:
     """Search saved results by word and by likeness, best first."""
+    account.charge(SEARCHING)
     return models.ResultHits(await client.results.search(q, most=limit, **wanted))
 
 

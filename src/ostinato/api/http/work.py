@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from ostinato import app, errors
 from ostinato.api import access, calls, desk, routing
-from ostinato.api.calls import Client, Principal
+from ostinato.api.calls import Account, Client, Principal
 from ostinato.core import commands, rows, scopes, usage
 from ostinato.remote import wire
 
@@ -226,9 +226,10 @@ async def read_payload(request: Request, client: Client, principal: Principal, b
 
 @routes("POST", "/v1/work/add-tasks", scope=scopes.TASKS_WORK, status=201, problems=(404, 409), tag="work")
 async def add_tasks_from_task(
-    request: Request, client: Client, principal: Principal, body: wire.AddTasks
+    request: Request, client: Client, principal: Principal, account: Account, body: wire.AddTasks
 ) -> wire.TasksAdded:
     """Let the job of a task grow."""
+    account.charge_for(body.tasks)
     lease = await _holding(request, client, principal, body)
     specs, inputs = await client.engine.prepare_tasks(body.tasks)
     command = commands.AddTasks(body.job_id, specs, inputs, lease, body.key, most=client.options.max_tasks)

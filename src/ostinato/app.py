@@ -32,7 +32,7 @@ from ostinato import (
 )
 from ostinato import results as results_
 from ostinato import secrets as secrets_
-from ostinato.core import arguments, audit_chain, codec, commands, filters, graph, statuses
+from ostinato.core import arguments, audit_chain, codec, commands, filters, graph, moments, statuses
 from ostinato.core.retry import Retry
 from ostinato.encryption import VARIABLE, Keyring
 from ostinato.engine import bell, engine, retention, scribe
@@ -312,13 +312,16 @@ class Ostinato:
         *,
         timestamp: datetime.datetime | None = None,
         actor: str | None = None,
-    ) -> None:
-        """Say in the stream of a job how it stands, for all who follow it. It changes nothing about the job."""
+    ) -> datetime.datetime:
+        """Say in the stream of a job how it stands, for all who follow it. It changes nothing about the job.
+
+        The answer is the time that those who follow it get."""
         arguments.text(job_id, "job_id")
         told = statuses.check(*secrets_.hide_in_document([status, message]))
         await self.note(actor, "jobs.publishStatus", job_id)
         at = None if timestamp is None else statuses.written(timestamp)
-        await self.engine.execute(commands.PublishStatus(job_id, *told, timestamp=at, actor=actor))
+        now = await self.engine.execute(commands.PublishStatus(job_id, *told, timestamp=at, actor=actor))
+        return moments.moment(now) if timestamp is None else timestamp
 
     # --- reacting ----------------------------------------------------------------------------------------------
 

@@ -357,3 +357,16 @@ async def test_dead_letters_are_listed_shown_and_redriven(site: Site) -> None:
 @pytest.mark.parametrize("body", [{}, {"letters": [], "all": True}, {"dryRun": True}, {"name": "a\0"}])
 async def test_a_redrive_must_say_what(site: Site, body: dict[str, Any]) -> None:
     problem(await site.client().post("/v1/dead-letters/redrive", json=body), 422, "invalid_input")
+
+
+async def test_a22_a_published_status_is_answered_with_its_time(site: Site) -> None:
+    """A22: over HTTP and GraphQL, with the time that followers see."""
+    client = site.client()
+    job_id = await submitted(client, job(task("a")))
+    answer = (await client.post(f"/v1/jobs/{job_id}/status", json={"status": "fine"})).json()
+    query = 'mutation($id: ID!) { publishStatus(input: {jobId: $id, status: "fine"}) { timestamp } }'
+    body = {"query": query, "variables": {"id": job_id}}
+    told = (await client.post("/graphql", json=body)).json()["data"]["publishStatus"]
+    events = (await client.get(f"/v1/jobs/{job_id}/events")).json()["events"]
+    at = [event["at"] for event in events if event["type"] == "Status Published"]
+    assert [answer["timestamp"], told["timestamp"]] == at

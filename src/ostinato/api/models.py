@@ -139,7 +139,7 @@ class PublishedStatus(Answer):
     job_id: str
     status: str
     message: str | None
-    timestamp: datetime.datetime | None
+    timestamp: datetime.datetime
 
 
 # --- tasks -------------------------------------------------------------------------------------------------------

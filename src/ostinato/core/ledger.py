@@ -6,6 +6,8 @@ a task's state (the job's counters, the queue, timers, dead letters, the event s
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ostinato.core import (
@@ -20,6 +22,7 @@ from ostinato.core import (
     rows,
     sheet,
     states,
+    statuses,
     tallies,
     usage,
 )
@@ -108,6 +111,12 @@ def added_by(task: rows.Task) -> str | None:
     return None if task.options is None else _options.decode(task.options).added_by
 
 
+def _reason(data: bytes) -> str | None:
+    """Why a task failed or was cancelled, from what is told of it."""
+    told: dict[str, Any] = codec.decode(data)
+    return told["error"]["message"] if "error" in told else told.get("reason")
+
+
 class Ledger(sheet.Sheet):
     """What is done to the rows, and what follows from it."""
 
@@ -171,7 +180,7 @@ class Ledger(sheet.Sheet):
             self._move_item(self.items[job_id], task, kind)
         self.emit(job, kind, task, data)
         if task.options is not None and old != state:
-            self._say_status(job, task, state)
+            self._say_status(job, task, state, data)
 
     def begin(self, job: rows.Job, task: rows.Task, data: bytes) -> None:
         """The same for the most common move, from pending to processing, with which no counter of the job changes."""
@@ -194,11 +203,15 @@ class Ledger(sheet.Sheet):
             if how == "completed":
                 self.tally(tallies.STEP_TIMES, step + histogram.label(took), 1, 0)
 
-    def _say_status(self, job: rows.Job, task: rows.Task, state: str) -> None:
+    def _say_status(self, job: rows.Job, task: rows.Task, state: str, data: bytes = codec.EMPTY_OBJECT) -> None:
+        """With the reason, if it went wrong: whoever follows the job may hear of nothing else."""
         said = None if task.options is None else _options.decode(task.options).statuses
         status = None if said is None else getattr(said, state, None)
         if status is not None:
-            self.emit(job, events.STATUS_PUBLISHED, task, codec.encode_own({"status": status}))
+            told: dict[str, Any] = {"status": status}
+            if state in (states.FAILED, states.CANCELLED) and (reason := _reason(data)):
+                told["message"] = reason[: statuses.LONGEST_MESSAGE]
+            self.emit(job, events.STATUS_PUBLISHED, task, codec.encode_own(told))
 
     def make_pending(self, task: rows.Task, kind: str = events.TASK_PENDING, data: bytes | None = None) -> None:
         """Queue a task, or let it wait for its turn where its job runs only so many at a time, or for a budget."""

@@ -149,7 +149,11 @@ def agent_tasks(playbook: Playbook, plan: Plan, agents: Mapping[str, Agent]) -> 
             queue=queue_of(agents[name]),
             optional=True,
             on_dependency_failure="run" if agents[name].on_parent_failure == "run" else "skip",
-            statuses=graph.Statuses(started=statuses.invoking(name), completed=statuses.agent_complete(name)),
+            statuses=graph.Statuses(
+                started=statuses.invoking(name),
+                completed=statuses.agent_complete(name),
+                failed=statuses.agent_failed(name),
+            ),
         )
         for level in plan.levels
         for name in level

@@ -15,3 +15,8 @@ def invoking(agent: str) -> str:
 
 def agent_complete(agent: str) -> str:
     return f"agent_complete_{agent}"
+
+
+def agent_failed(agent: str) -> str:
+    """For good: it will not be invoked again by itself."""
+    return f"agent_failed_{agent}"

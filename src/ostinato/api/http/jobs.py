@@ -168,8 +168,10 @@ async def publish_status(
     client: Client, principal: Principal, job_id: JobId, body: models.NewStatus
 ) -> models.PublishedStatus:
     """Say how a job stands, to all who follow it. It changes nothing about the job."""
-    await client.publish_status(job_id, body.status, body.message, timestamp=body.timestamp, actor=principal.actor)
-    return models.PublishedStatus(job_id, body.status, body.message, body.timestamp)
+    told = await client.publish_status(
+        job_id, body.status, body.message, timestamp=body.timestamp, actor=principal.actor
+    )
+    return models.PublishedStatus(job_id, body.status, body.message, told)
 
 
 @routes("POST", "/v1/plans", scope=scopes.JOBS_READ, tag="jobs")

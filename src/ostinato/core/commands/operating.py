@@ -24,9 +24,12 @@ class CancelJob(msgspec.Struct, gc=False):
     def apply(self, book: ledger.Ledger) -> str:
         job = book.job(self.job_id)
         if job.state == states.RUNNING:
-            consequences.cancel_open_tasks(book, job, consequences.event_data(reason="job cancelled"))
+            consequences.cancel_open_tasks(book, job, consequences.event_data(reason=self._reason()))
             book.end_job(job, states.CANCELLED, reason=self.reason, actor=self.actor)
         return job.state
+
+    def _reason(self) -> str:
+        return "job cancelled" if self.reason is None else f"job cancelled: {self.reason}"
 
 
 class CancelTask(msgspec.Struct, gc=False):

@@ -26,7 +26,8 @@ class PublishStatus(msgspec.Struct, gc=False):
         else:
             wanted.held_task(self.lease.key)
 
-    def apply(self, book: ledger.Ledger) -> None:
+    def apply(self, book: ledger.Ledger) -> int:
+        """Answers when it was said."""
         task = None
         if self.lease is not None:
             task = book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
@@ -34,3 +35,4 @@ class PublishStatus(msgspec.Struct, gc=False):
             status=self.status, message=self.message, timestamp=self.timestamp, actor=self.actor
         )
         book.emit(book.job(self.job_id), events.STATUS_PUBLISHED, task, data)
+        return book.now

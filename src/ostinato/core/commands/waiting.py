@@ -38,7 +38,7 @@ class FireTimer(msgspec.Struct, gc=False):
             if job.state != states.RUNNING:
                 book.drop_timer(key)
                 return False
-            consequences.cancel_open_tasks(book, job, consequences.event_data(reason="deadline"))
+            consequences.cancel_open_tasks(book, job, consequences.event_data(reason="the deadline has passed"))
             book.end_job(job, states.TIMED_OUT)
         elif timer.kind in ("retry", "delay", "budget"):
             book.make_pending(book.tasks[key])

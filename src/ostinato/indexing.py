@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,23 +15,30 @@ from ostinato import errors, options
 from ostinato.core import arguments, executions, rulebook
 from ostinato.store import store as store_
 
+if TYPE_CHECKING:
+    from ostinato import index_tags
+
+log = logging.getLogger("ostinato")
 KNOWN = 10_000
 """How many definitions are remembered."""
 KNOWN_SECONDS = 60.0
 """How long: another process may say otherwise."""
+FAILED_SECONDS = 5.0
+"""How long it is not asked again for tags that could not be had."""
 WRITTEN = "Execution Written"
 """The type of what is recorded of an execution that a rule writes to the index. Its source is the engine."""
 TAGS_UNKNOWN = "tags_unknown"
 NOT_TAGGED = "not_tagged"
 _REASONS = {
     TAGS_UNKNOWN: "the tags of its definition are not known: give them with PUT /v1/index/definitions or "
-    "`ostinato index tag`",
+    "`ostinato index tag`, then rebuild the index",
     NOT_TAGGED: "its definition does not have the tags of what is indexed",
 }
 
 
-Record = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[dict[str, Any]]]]
-"""Records status changes, each once; the answer is each as it was recorded, now or before."""
+Record = Callable[[Mapping[str, Mapping[str, Any]]], Awaitable[dict[str, dict[str, Any] | errors.InvalidInput]]]
+"""Records status changes, by what errors call them, each once; the answer is each as it was recorded, now or before, or
+what is wrong with it."""
 
 
 class Skipped(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,11 +49,21 @@ class Skipped(msgspec.Struct, frozen=True, rename="camel"):
     reason: str
 
 
+class Refused(msgspec.Struct, frozen=True, rename="camel"):
+    """A report that is wrong: which of them, in which field, and why."""
+
+    position: int
+    code: str
+    field: str | None
+    reason: str
+
+
 class Indexed(msgspec.Struct, frozen=True, rename="camel"):
     """How many reports were taken, and which were not. A report that says nothing new is taken too."""
 
     indexed: int
     skipped: list[Skipped]
+    refused: list[Refused] = []
 
 
 class Indexer:
@@ -57,16 +75,30 @@ class Indexer:
         self._settings = settings
         self._record = record
         self._known: collections.OrderedDict[str, tuple[float, dict[str, str] | None]] = collections.OrderedDict()
+        self._endpoint = _endpoint(settings, tenant)
         self._asking: dict[str, asyncio.Task[dict[str, str] | None]] = {}
 
     async def report(self, events: Sequence[Any]) -> Indexed:
-        """Take status-change events, in any order and any number of times. A bad one is refused with all others.
+        """Take status-change events, in any order and any number of times. A wrong one is refused, and the others are
+        taken; only if all are wrong is that an error.
 
         Each is recorded like one that was posted: rules act on it, and a rebuild knows of it."""
         given = arguments.items(events, "events", "events")
-        for n, event in enumerate(given):
-            self._read(event, "" if len(given) == 1 else f"events[{n}]")
-        return await self.take(await self._record(given))
+        names = ["event"] if len(given) == 1 else [f"events[{n}]" for n in range(len(given))]
+        told: dict[str, Any] = {}
+        for name, event in zip(names, given, strict=True):
+            try:
+                self._read(event, "" if len(given) == 1 else name)
+                told[name] = event
+            except errors.InvalidInput as error:
+                told[name] = error
+        told |= await self._record({name: one for name, one in told.items() if not isinstance(one, Exception)})
+        wrong = {n: one for n, one in enumerate(told.values()) if isinstance(one, errors.InvalidInput)}
+        if wrong and len(wrong) == len(given):
+            raise wrong[0]
+        taken = await self.take([one for one in told.values() if not isinstance(one, Exception)])
+        refused = [Refused(n, one.code, one.details.get("field"), one.message) for n, one in wrong.items()]
+        return msgspec.structs.replace(taken, refused=refused)
 
     async def take(self, recorded: Sequence[Mapping[str, Any]]) -> Indexed:
         """Take status changes that were checked and recorded before."""
@@ -84,21 +116,40 @@ class Indexer:
         except errors.InvalidInput:
             return None
 
-    async def select(self, reported: Sequence[executions.Reported]) -> tuple[list[executions.Execution], list[Skipped]]:
-        """Those to be indexed, with their tags, and those that are not."""
+    async def select(
+        self, reported: Sequence[executions.Reported], chosen: Mapping[str, executions.Execution] = {}
+    ) -> tuple[list[executions.Execution], list[Skipped]]:
+        """Those to be indexed, with their tags, and those that are not. Some were `chosen` before, by ARN."""
         await self._learn(reported)
         silent = {one.execution.state_machine_arn for one in reported if one.tags is None}
         tags_of = await self._tags(sorted(silent))
         taken: list[executions.Execution] = []
-        skipped: list[Skipped] = []
+        left: list[tuple[executions.Execution, str]] = []
         for one in reported:
             tags = one.tags if one.tags is not None else tags_of[one.execution.state_machine_arn]
             if tags is not None and executions.has_all(tags, self._settings.index_tags):
                 taken.append(msgspec.structs.replace(one.execution, tags=tags))
-                continue
-            code = TAGS_UNKNOWN if tags is None else NOT_TAGGED
-            skipped.append(Skipped(one.execution.execution_arn, code, _REASONS[code]))
+            else:
+                left.append((one.execution, TAGS_UNKNOWN if tags is None else NOT_TAGGED))
+        known = await self._known_tags(
+            [*chosen.values(), *taken] if left else (), [one.execution_arn for one, _ in left]
+        )
+        skipped: list[Skipped] = []
+        for execution, code in left:
+            arn = execution.execution_arn
+            if arn in known:
+                taken.append(msgspec.structs.replace(execution, tags=known[arn]))
+            else:
+                skipped.append(Skipped(arn, code, _REASONS[code]))
         return taken, skipped
+
+    async def _known_tags(
+        self, taken: Sequence[executions.Execution], arns: Sequence[str]
+    ) -> dict[str, dict[str, str]]:
+        """Of those that are in the index, or are about to be: with the tags that they got in by. What becomes of them
+        belongs there, whatever the tags of their definition are now."""
+        found = await self.store.indexed_tags(self.tenant, sorted(set(arns))) if arns else {}
+        return found | {one.execution_arn: one.tags for one in taken}
 
     async def tag(self, state_machine_arn: str, tags: Mapping[str, str]) -> None:
         """Say what the tags of a definition are. What was reported before is taken in by a rebuild."""
@@ -147,11 +198,21 @@ class Indexer:
         return await asyncio.shield(asking)
 
     async def _ask_source(self, arn: str) -> dict[str, str] | None:
+        """What it tells is kept. What is assumed of a definition that it does not know is not."""
         source = self._settings.index_tag_source
         told = None if source is None else await source(arn)
         tags = None if told is None else executions.read_tags(told)
+        if source is None and self._endpoint is not None:
+            try:
+                tags = await self._endpoint.tags_of(arn)
+            except errors.OstinatoError as error:  # those who report need not wait for it: it is asked again soon
+                log.warning("the tags of %s cannot be asked for: %s", arn, error)
+                self._remember(arn, None, FAILED_SECONDS)
+                return None
         if tags is not None:
             tags = await self.store.learn_definition(self.tenant, arn, tags)
+        elif (assumed := self._settings.index_default_tags) is not None:
+            tags = executions.read_tags(assumed)
         self._remember(arn, tags)
         return tags
 
@@ -161,11 +222,20 @@ class Indexer:
             return None
         return (known[1],)
 
-    def _remember(self, arn: str, tags: dict[str, str] | None) -> None:
-        self._known[arn] = (time.monotonic() + KNOWN_SECONDS, tags)
+    def _remember(self, arn: str, tags: dict[str, str] | None, seconds: float = KNOWN_SECONDS) -> None:
+        self._known[arn] = (time.monotonic() + seconds, tags)
         self._known.move_to_end(arn)
         while len(self._known) > KNOWN:
             self._known.popitem(last=False)
+
+
+def _endpoint(settings: options.EngineOptions, tenant: str) -> index_tags.Endpoint | None:
+    """Loaded where there is one: whoever only lists executions need not wait for it."""
+    if settings.index_tags_url is None:
+        return None
+    from ostinato import index_tags
+
+    return index_tags.Endpoint(settings.index_tags_url, tenant, settings.webhook_networks)
 
 
 def written(detail: Any) -> dict[str, Any]:

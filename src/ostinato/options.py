@@ -13,17 +13,31 @@ from ostinato.core.retry import Retry
 
 INDEX_TAGS = "OSTINATO_INDEX_TAGS"
 INDEX_STAGES = "OSTINATO_INDEX_STAGES"
+INDEX_TAGS_URL = "OSTINATO_INDEX_TAGS_URL"
+INDEX_DEFAULT_TAGS = "OSTINATO_INDEX_DEFAULT_TAGS"
 
 
 def _index_tags() -> Mapping[str, str]:
     """What the environment says, so that servers and the command line agree."""
-    text = os.environ.get(INDEX_TAGS)
+    return _tags(INDEX_TAGS) or executions.REQUIRED_TAGS
+
+
+def _tags(variable: str) -> Mapping[str, str] | None:
+    text = os.environ.get(variable)
     if not text:
-        return executions.REQUIRED_TAGS
+        return None
     parts = [part.strip().partition("=") for part in text.split(",")]
     if not all(key and separator for key, separator, _ in parts):
-        raise errors.InvalidInput(f"${INDEX_TAGS} must be KEY=VALUE, or several with commas", field=INDEX_TAGS)
-    return executions.read_tags({key: value for key, _, value in parts}, INDEX_TAGS)
+        raise errors.InvalidInput(f"${variable} must be KEY=VALUE, or several with commas", field=variable)
+    return executions.read_tags({key: value for key, _, value in parts}, variable)
+
+
+def _index_default_tags() -> Mapping[str, str] | None:
+    return _tags(INDEX_DEFAULT_TAGS)
+
+
+def _index_tags_url() -> str | None:
+    return os.environ.get(INDEX_TAGS_URL) or None
 
 
 def _index_stages() -> tuple[str, ...]:
@@ -75,6 +89,10 @@ class EngineOptions:
     """What is dropped from the end of its name: `my-agent-prod` is the agent `my-agent`."""
     index_tag_source: Callable[[str], Awaitable[Mapping[str, str] | None]] | None = None
     """Knows the tags of a definition by its ARN. It is asked once for each that nobody has given the tags of."""
+    index_tags_url: str | None = dataclasses.field(default_factory=_index_tags_url)
+    """The address of an endpoint that knows them, if there is no such function: for a server, which runs no program."""
+    index_default_tags: Mapping[str, str] | None = dataclasses.field(default_factory=_index_default_tags)
+    """The tags of a definition that nobody knows the tags of; None skips its executions."""
     webhooks: bool = False
     """Let rules and gates of this process call addresses on the internet."""
     webhook_networks: tuple[str, ...] = ()
@@ -107,6 +125,11 @@ class EngineOptions:
             if graph.check_seconds(seconds, field) <= 0:
                 raise errors.InvalidInput(f"{field} must be more than 0", field=field)
         graph.check_seconds(self.shutdown_seconds, "shutdown_seconds")
+        url: Any = self.index_tags_url
+        if url is not None and not (isinstance(url, str) and url.lower().startswith(("https://", "http://"))):
+            raise arguments.invalid("index_tags_url", "an address like https://tags.example.com", url)
+        if self.index_default_tags is not None:
+            executions.read_tags(self.index_default_tags, "index_default_tags")
         functions.check_retry(self.default_retry, "default_retry")
         clock: object = self.clock
         if clock is not None and not callable(clock):

@@ -112,7 +112,8 @@ async def _rebuild_some(
     async for events in _recorded(indexer):
         changes = [event for event in events if executions.is_status_change(event)]
         reported = [one for one in map(indexer.read_recorded, changes) if one is not None]
-        taken, skipped = await indexer.select([one for one in reported if wanted(one.execution.execution_arn)])
+        mine = [one for one in reported if wanted(one.execution.execution_arn)]
+        taken, skipped = await indexer.select(mine, folded)
         written = [executions.status_change(event["detail"]) for event in events if indexing.is_written(event)]
         chosen = [one.execution for one in map(indexer.read_recorded, written) if one is not None]
         for one in (*taken, *(one for one in chosen if wanted(one.execution_arn))):

@@ -154,8 +154,11 @@ async def test_the_same_by_graphql(site: Site) -> None:
     post = "mutation($e: JSON!) { postEvents(events: $e) { id source outcome } }"
     assert (await ask(client, post, e=SOLD))["postEvents"] == [{"id": "1", "source": "shop", "outcome": "recorded"}]
     assert [e["outcome"] for e in (await ask(client, post, e=[SOLD]))["postEvents"]] == ["duplicate"]
-    error = await refused(client, post, e=[SOLD, {"source": "shop"}])
-    assert error["extensions"]["field"] == "events[1].detail-type"
+    error = await refused(client, post, e=[{"source": "shop"}])
+    assert error["extensions"]["field"] == "events[0].detail-type"
+    post = "mutation($e: JSON!) { postEvents(events: $e) { outcome code detail field } }"
+    _, wrong = (await ask(client, post, e=[SOLD, {"source": "shop"}]))["postEvents"]
+    assert (wrong["outcome"], wrong["code"], wrong["field"]) == ("refused", "invalid_input", "events[1].detail-type")
     await shipped(client)
     assert await ask(client, 'mutation { removeRule(name: "ship") }') == {"removeRule": "ship"}
     assert (await refused(client, 'mutation { removeRule(name: "ship") }'))["extensions"]["status"] == 404

@@ -22,7 +22,7 @@ def test_the_example_and_the_commands_run_one_after_the_other(url: str, tmp_path
     environment = os.environ | {"OSTINATO_URL": url}
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "Indexed(indexed=3, skipped=[])" in done.stdout
+    assert "Indexed(indexed=3, skipped=[], refused=[])" in done.stdout
     assert "SUCCEEDED 2009-02-13 23:31:30+00:00 10.0" in done.stdout
     assert re.search(r"^2009-02-13 +1$", done.stdout, re.MULTILINE)
     assert "0 jobs and 2 events looked at: 0 mended, 0 events not indexed" in done.stdout

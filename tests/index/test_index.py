@@ -195,11 +195,46 @@ async def test_x9_tags_are_asked_for_once_for_each_definition(url: str) -> None:
         assert len(asked) == 3, "what was told is kept in the database"
 
 
-async def test_a_bad_batch_changes_nothing(url: str) -> None:
+@pytest.mark.parametrize("said", [True, False])
+async def test_c3_an_execution_hears_of_its_end_though_its_definition_lost_its_tags(url: str, said: bool) -> None:
+    """C3: what has got into the index stays there, and so does its end; also in a rebuild."""
     async with opened(url) as app:
+        await app.index.tag(MACHINE, AGENT)
+        assert (await app.index.report([change(tags=None)])).indexed == 1
+        await app.index.tag(MACHINE, {"Type": "Other"})
+        ended = change("SUCCEEDED", stop=1234567900000, tags={"Type": "Other"} if said else None)
+        answer = await app.index.report([ended, change(name="new", tags=None)])
+        assert (answer.indexed, [one.code for one in answer.skipped]) == (1, ["not_tagged"])
+        [found] = await app.executions()
+        assert (found.status, found.tags) == ("SUCCEEDED", AGENT)
+        assert (await app.rebuild_index()).mended == 0
+        assert await app.executions() == [found]
+
+
+async def test_c3_one_batch_may_tell_of_both(url: str) -> None:
+    """C3: the start by which it gets in, and the end of a definition whose tags are others by then."""
+    async with opened(url) as app:
+        other = {"Type": "Other"}
+        await app.index.report(
+            [change("FAILED", stop=1234567900000, tags=other), change(), change(name="x", tags=other)]
+        )
+        [found] = await app.executions()
+        assert (found.status, found.tags) == ("FAILED", AGENT)
+
+
+async def test_of_a_batch_what_is_wrong_is_refused_by_itself(url: str) -> None:
+    async with opened(url) as app:
+        reports = [change(name="good", tags=None), change("PENDING_REDRIVE"), change(correlationId="c-1", tags=None), 5]
+        answer = await app.index.report([*reports, change(name="x", tags=None, correlationId="any text/at all")])
+        assert (answer.indexed, len(answer.skipped)) == (0, 3)
+        assert [(one.position, one.field) for one in answer.refused] == [
+            (1, "events[1].detail.status"),
+            (3, "events[3]"),
+        ]
+        assert "PENDING_REDRIVE" in answer.refused[0].reason
         with pytest.raises(errors.InvalidInput) as caught:
-            await app.index.report([change(name="good"), change("PENDING")])
-        assert caught.value.details["field"] == "events[1].detail.status"
+            await app.index.report([change("PENDING_REDRIVE")])
+        assert caught.value.details["field"] == "detail.status"
         for bad in ("", "x" * 600):
             with pytest.raises(errors.InvalidInput) as caught:
                 await app.index.tag(bad, AGENT)
@@ -330,9 +365,8 @@ async def test_nobody_outside_tells_of_an_own_execution(url: str) -> None:
         await made.result(PATIENCE)
         [own] = await app.executions()
         told = change("FAILED", executionArn=own.execution_arn, stop=1234567899000)
-        with pytest.raises(errors.InvalidInput, match="own execution") as caught:
-            await app.post_events([change(), told])
-        assert caught.value.details["field"] == "events[1].detail.executionArn"
+        [_, refused] = await app.post_events([change(tags=None), told])
+        assert refused.field == "events[1].detail.executionArn"
         with pytest.raises(errors.InvalidInput, match="own execution"):
             await app.index.report([told])
         assert [one.status for one in await app.executions()] == ["SUCCEEDED"]

@@ -53,13 +53,15 @@ async def test_c3_tags_decide_and_c5_the_stage_is_dropped(url: str) -> None:
         assert {view.execution_name: view for view in (await app.executions(agent_name="my-agent"))} == found
 
 
-async def test_a_bad_status_change_is_refused_whole(url: str) -> None:
+async def test_an_unknown_status_is_answered_for_that_entry(url: str) -> None:
     async with support.opened(url) as app:
-        with pytest.raises(errors.InvalidInput) as caught:
-            await app.post_events([change("RUNNING"), change("DREAMING", 2)])
-        assert caught.value.details["field"] == "events[1].detail.status"
-        [again] = await app.post_events(change("RUNNING"))
-        assert again.outcome == "recorded"
+        good, refused = await app.post_events([change("RUNNING"), change("PENDING_REDRIVE", 2)])
+        assert (good.outcome, refused.outcome, refused.code) == ("recorded", "refused", "invalid_input")
+        assert refused.field == "events[1].detail.status"
+        assert refused.detail is not None
+        assert "PENDING_REDRIVE" in refused.detail
+        with pytest.raises(errors.InvalidInput, match="PENDING_REDRIVE"):
+            await app.post_events(change("PENDING_REDRIVE"))
 
 
 async def test_a_rule_writes_to_the_index(url: str) -> None:

@@ -36,9 +36,8 @@ def read(headers: Headers, body: bytes) -> list[Any]:
     if kind == STRUCTURED and not isinstance(given, dict):
         raise errors.InvalidInput(f"a body of {STRUCTURED} must be one event", field="events")
     items = _items(given)
-    if kind in (STRUCTURED, BATCHED):
-        for index, item in enumerate(items):
-            _check_version(item, f"events[{index}]")
+    if kind in (STRUCTURED, BATCHED):  # what does not say which version it is of is refused, by itself
+        return [{"specversion": None} | cast("dict[str, Any]", i) if isinstance(i, dict) else i for i in items]
     return items
 
 
@@ -48,11 +47,6 @@ def _items(given: Any) -> list[Any]:
     if isinstance(given, dict) and "Entries" in given:  # the body of PutEvents
         return documents.as_list(cast("dict[str, Any]", given)["Entries"], "Entries", 0, events.MOST_EVENTS)
     return [given]
-
-
-def _check_version(item: Any, field: str) -> None:
-    if "specversion" not in documents.as_object(item, field):
-        raise errors.InvalidInput(f"{field}.specversion must be '1.0'", field=f"{field}.specversion")
 
 
 def _from_headers(headers: Headers, body: bytes) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -11,6 +12,7 @@ from ostinato.cli.settings import Settings, command
 
 if TYPE_CHECKING:
     from ostinato import app as app_
+    from ostinato.reactions import events as events_
 
 
 def register(group: typer.Typer) -> None:
@@ -22,27 +24,42 @@ async def post(
     source: Annotated[
         str, typer.Argument(metavar="FILE|-", help="An event, a list, or one to a line.", show_default=False)
     ],
-) -> None:
+) -> int:
     """Record events of others, each once, and let the rules act on them.
 
-    They look like those of EventBridge or like CloudEvents. All are checked before any is recorded."""
-    from ostinato.cli import session
+    They look like those of EventBridge or like CloudEvents. One that is wrong is refused, and the others are taken;
+    the exit code is then 1, and 2 if all are wrong."""
+    from ostinato.cli import failures, session
     from ostinato.reactions import events
 
     found = documents(source)
     received: list[events.Received] = []
+    wrong: list[Exception] = []
     async with session.opened(settings) as app:
-        batch = [read(app, item, index) for index, item in enumerate(found)]
-        for start in range(0, len(batch), events.MOST_EVENTS):
-            received += await app.post_events(batch[start : start + events.MOST_EVENTS])
-            if len(batch) > events.MOST_EVENTS:
-                output.note(f"{len(received):,} of {len(batch):,}")
+        for start in range(0, len(found), events.MOST_EVENTS):
+            part = found[start : start + events.MOST_EVENTS]
+            answers, refused = await events.take(app, app.index, part, first=start)
+            received += answers
+            wrong += refused
+            if len(found) > events.MOST_EVENTS:
+                output.note(f"{len(received):,} of {len(found):,}")
+    if len(wrong) == len(received):
+        raise wrong[0]
     if settings.json:
         output.document({"events": received})
-        return
-    recorded = sum(one.outcome == "recorded" for one in received)
-    again = len(received) - recorded
-    output.say(f"recorded: {recorded:,} event{'' if recorded == 1 else 's'}" + (f"; {again:,} known" if again else ""))
+    else:
+        _tell(received)
+    return failures.FAILED if wrong else failures.OK
+
+
+def _tell(received: list[events_.Received]) -> None:
+    counts = collections.Counter(one.outcome for one in received)
+    recorded, again, refused = counts["recorded"], counts["duplicate"], counts["refused"]
+    said = f"recorded: {recorded:,} event{'' if recorded == 1 else 's'}"
+    output.say(said + (f"; {again:,} known" if again else "") + (f"; {refused:,} refused" if refused else ""))
+    for one in received:
+        if one.detail is not None:
+            output.note(one.detail)
 
 
 def read(app: app_.Ostinato, item: Any, index: int) -> dict[str, Any]:

@@ -39,6 +39,15 @@ async def server(
     max_connections_per_address: Annotated[
         int, typer.Option("--max-connections-per-address", help="Of one address, which may be a proxy's.", min=10)
     ] = 1000,
+    index_tags_url: Annotated[
+        str | None,
+        typer.Option(
+            "--index-tags-url",
+            help="Ask here for the tags of definitions that nobody has told of. [env: OSTINATO_INDEX_TAGS_URL]",
+            metavar="URL",
+            show_default=False,
+        ),
+    ] = None,
     webhooks: Webhooks = False,
     webhook_network: Networks = None,
     log_format: LogFormat = None,
@@ -67,5 +76,6 @@ async def server(
         max_connections_per_address=max_connections_per_address,
     )
     home = app_.Ostinato(settings.url, options=options_.EngineOptions(work=False))
-    session.configure(home, settings, **changes(webhooks, webhook_network))
+    asked = {} if index_tags_url is None else {"index_tags_url": index_tags_url}
+    session.configure(home, settings, **changes(webhooks, webhook_network), **asked)
     await serving.serve(home, options, settings)

@@ -22,31 +22,56 @@ Outcome = Literal["recorded", "duplicate"]
 
 
 class Received(msgspec.Struct, frozen=True, rename="camel"):
-    """What became of one event."""
+    """What became of one event: an outcome, or the code and the sentence of why it was refused, and the field."""
 
-    id: str
-    source: str
-    outcome: Outcome
+    id: str | None
+    source: str | None
+    outcome: Literal["recorded", "duplicate", "refused"]
     indexed: bool | None = None
     """Of a status change of an execution: whether the execution is in the index."""
     skipped: str | None = None
     """Why it is not."""
+    code: str | None = None
+    detail: str | None = None
+    field: str | None = None
 
 
 async def post(
     app: definitions.Application, index: indexing.Indexer, given: Any, *, actor: str | None = None
 ) -> list[Received]:
-    """Record events, and index executions of which they tell.
+    """Record events, and index executions of which they tell. One that is wrong is refused, and the others are taken;
+    only if all are wrong is that an error."""
+    received, wrong = await take(app, index, given, actor=actor)
+    if len(wrong) == len(received):
+        raise wrong[0]
+    return received
 
-    All of them are checked before any is recorded, so that a bad one changes nothing.
-    """
+
+async def take(
+    app: definitions.Application, index: indexing.Indexer, given: Any, *, actor: str | None = None, first: int = 0
+) -> tuple[list[Received], list[errors.InvalidInput]]:
+    """The same, with what was wrong with those that were refused. They are counted from `first` on."""
     items = cast("list[Any]", given) if isinstance(given, list) else [given]
     if not 1 <= len(items) <= MOST_EVENTS:
         raise errors.InvalidInput(f"send 1 to {MOST_EVENTS} events at a time, not {len(items):,}", field="events")
     running = app.engine
     now = moments.text(running.db.now())
-    batch = [read(item, running.tenant, now, f"events[{index}]") for index, item in enumerate(items)]
-    await app.note(actor, "events.post", events=len(batch))
+    answers: dict[int, Received] = {}
+    wrong: list[errors.InvalidInput] = []
+    batch: dict[int, dict[str, Any]] = {}
+    for number, item in enumerate(items):
+        try:
+            batch[number] = read(item, running.tenant, now, f"events[{first + number}]")
+        except errors.InvalidInput as error:
+            wrong.append(error)
+            answers[number] = _refused(item, error)
+    if batch:
+        await app.note(actor, "events.post", events=len(batch))
+        answers |= zip(batch, await _taken(running, index, list(batch.values())), strict=True)
+    return [answers[number] for number in range(len(items))], wrong
+
+
+async def _taken(running: engine.Engine, index: indexing.Indexer, batch: Sequence[dict[str, Any]]) -> list[Received]:
     outcomes = await record(running, batch)
     # One that was recorded before is indexed again, in case that whoever recorded it did not get that far.
     known = await _as_recorded(running, batch, outcomes)
@@ -55,11 +80,29 @@ async def post(
     return [_received(event, outcome, reasons) for event, outcome in zip(known, outcomes, strict=True)]
 
 
-async def report(running: engine.Engine, given: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _refused(item: Any, error: errors.InvalidInput) -> Received:
+    """What it says of itself, so far as it can be told."""
+    event = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+    said = [event.get(name) for name in ("id", "source")]
+    event_id, source = (one if isinstance(one, str) and len(one) <= LONGEST_ID else None for one in said)
+    return Received(
+        event_id, source, "refused", code=error.code, detail=error.message, field=error.details.get("field")
+    )
+
+
+async def report(
+    running: engine.Engine, given: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any] | errors.InvalidInput]:
     """Record status changes that are reported in Python; the answer is each as it was recorded, now or before."""
-    field = "event" if len(given) == 1 else "events[{}]"
-    batch = [stamped(running, event, field.format(number)) for number, event in enumerate(given)]
-    return await _as_recorded(running, batch, await record(running, batch))
+    answers: dict[str, dict[str, Any] | errors.InvalidInput] = {}
+    batch: dict[str, dict[str, Any]] = {}
+    for name, event in given.items():
+        try:
+            batch[name] = stamped(running, event, name)
+        except errors.InvalidInput as error:
+            answers[name] = error
+    known = list(batch.values())
+    return answers | dict(zip(batch, await _as_recorded(running, known, await record(running, known)), strict=True))
 
 
 async def record(running: engine.Engine, batch: Sequence[dict[str, Any]]) -> list[Outcome]:
@@ -117,7 +160,8 @@ def shape(given: Any, tenant: str, now: str, field: str) -> dict[str, Any]:
         raise errors.InvalidInput(f"{field} is longer than {LONGEST_EVENT // 1024} KiB", field=field)
     made = _from_cloud_event(event, field) if "specversion" in event else _from_event_bridge(event, field)
     called = "data" if "specversion" in event else "Detail" if "Source" in event else "detail"
-    graph.correlation_id_in(made["detail"], f"{field}.{called}")
+    if not executions.is_status_change(made):  # an execution elsewhere may have any text
+        graph.correlation_id_in(made["detail"], f"{field}.{called}")
     return {"version": "0", "time": now} | made | {"account": tenant}
 
 

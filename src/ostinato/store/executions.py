@@ -35,6 +35,14 @@ class Executions:
             return 0
         return await self.db.write(lambda: index_reports(tenant, self.db.now(), reports))
 
+    async def indexed_tags(self, tenant: str, arns: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Of those executions from outside that are in the index."""
+
+        def script() -> database.Script[dict[str, dict[str, str]]]:
+            return {arn: one.tags for arn, one in (yield from load_outside(tenant, arns)).items()}
+
+        return await self.db.read(script)
+
     async def executions(
         self, tenant: str, wanted: filters.ExecutionFilter, *, cursor: str | None = None, most: int = 50
     ) -> filters.Page[Execution]:

@@ -30,6 +30,6 @@ routes = routing.Routes()
     },
 )
 async def post_events(request: Request, client: Client, principal: Principal) -> reacting.ReceivedEvents:
-    """Record events, each once, and let the rules act on them. All are checked before any is recorded."""
+    """Record events, each once, and let the rules act on them. One that is wrong is refused, the others are taken."""
     given = cloud_events.read(request.headers, await request.body())
     return reacting.ReceivedEvents(await client.post_events(given, actor=principal.actor))

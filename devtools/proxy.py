@@ -40,6 +40,12 @@ class Proxy:
         else:
             self._loud.set()
 
+    def forget(self) -> None:
+        """Nothing passes any more over the connections that are there, and new ones are as good as ever."""
+        self._loud.clear()
+        self._loud = asyncio.Event()
+        self._loud.set()
+
     @property
     def url(self) -> str:
         user = self._parts.netloc.rpartition("@")[0]
@@ -59,14 +65,15 @@ class Proxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        loud = self._loud
         task = asyncio.current_task()
         if task is not None:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             async with self._upstream() as (from_server, to_server), _closing(writer):
-                to_server.write(await self._first(reader, writer))
-                passing = [self._pass(reader, to_server), self._pass(from_server, writer)]
+                to_server.write(await self._first(reader, writer, loud))
+                passing = [self._pass(reader, to_server, loud), self._pass(from_server, writer, loud)]
                 done = [asyncio.ensure_future(one) for one in passing]
                 try:
                     await asyncio.wait(done, return_when=asyncio.FIRST_COMPLETED)
@@ -75,11 +82,11 @@ class Proxy:
                         one.cancel()
                     await asyncio.gather(*done, return_exceptions=True)
 
-    async def _first(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    async def _first(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, loud: asyncio.Event) -> bytes:
         while True:
             length = await reader.readexactly(4)
             body = await reader.readexactly(struct.unpack("!i", length)[0] - 4)
-            await self._loud.wait()
+            await loud.wait()
             [code] = struct.unpack("!i", body[:4])
             if code == _WANTS_TLS:
                 writer.write(b"N")
@@ -92,9 +99,9 @@ class Proxy:
             body = body[:4] + b"".join(name + b"\0" + value + b"\0" for name, value in kept) + b"\0"
             return struct.pack("!i", len(body) + 4) + body
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, loud: asyncio.Event) -> None:
         while data := await reader.read(65536):
-            await self._loud.wait()
+            await loud.wait()
             writer.write(data)
             await writer.drain()
 

@@ -43,7 +43,7 @@ ALLOWED = {
     },
     FEW: {
         "list_workers", "live_workers", "dead_workers", "all_leases", "list_functions",
-        "read_retention", "list_keys", "any_key", "read_budget", "raise_budget_day", "raise_budget_month",
+        "read_retention", "list_keys", "any_key", "read_clock", "read_budget", "raise_budget_day", "raise_budget_month",
         "hold_budget", "definitions_stamp", "tenants_with_system_work",
     },
     BESIDE: {
@@ -84,6 +84,11 @@ SELECT 'default', 'job-' || n, 'task', 1, 1, 1, 1, 1 FROM numbers;
 INSERT INTO audit_log (tenant, seq, at, actor, action, target, details, previous_hash, hash)
 SELECT 'default', n, n, 'actor', 'action', 'target', CAST('{}' AS {bytes}), CAST('' AS {bytes}), CAST('' AS {bytes})
 FROM numbers;
+UPDATE job SET idempotency_key = 'key-' || job_id WHERE tenant = 'default';
+INSERT INTO removed_key (tenant, idempotency_key, job_id, request_hash, removed_at)
+SELECT 'default', 'key-' || n, 'job-' || n, CAST('' AS {bytes}), n FROM numbers;
+INSERT INTO removed_event (tenant, source, event_id, removed_at)
+SELECT 'default', 'source', 'event-' || n, n FROM numbers;
 INSERT INTO gate_key (tenant, gate, key, job_id) SELECT 'default', 'gate', 'key-' || n, 'job-' || n FROM numbers;
 INSERT INTO definition (tenant, kind, name, version, document, created_at)
 SELECT 'default', 'gate', 'name-' || (n % 20), n / 20 + 1, CAST('{}' AS {bytes}), n FROM numbers;

@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato import errors
-from ostinato.api import access, connections, limits, routing
+from ostinato.api import access, answers, connections, limits, routing
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 
@@ -54,7 +54,8 @@ async def authenticate(
     if not gate.knows(text):
         buckets.check(address)
     try:
-        return await gate.authenticate(text, client)
+        async with answers.within(answers.ANSWER_SECONDS):
+            return await gate.authenticate(text, client)
     except errors.Unauthenticated:
         buckets.take(address)
         raise

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ostinato import app, errors
 from ostinato.api import (
     access,
+    answers,
     connections,
     desk,
     envelope,
@@ -108,7 +109,7 @@ class Server:
         self.resources = contextlib.AsyncExitStack()
         self.app = self._build(routes)
         buckets = self.app.state.buckets = limits.Buckets(options.requests_per_second)
-        guarded = guard.Guard(limits.Bodies(self.app, options), self.access, self.table, buckets)
+        guarded = guard.Guard(limits.Bodies(answers.Answers(self.app), options), self.access, self.table, buckets)
         enveloped = envelope.Envelope(limits.Limits(guarded, options))
         self._asgi: ASGIApp = recording.Recorder(enveloped, self.metrics)
 

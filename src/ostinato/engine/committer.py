@@ -102,6 +102,8 @@ class Committer:
         self._waiting: list[tuple[commands.Command, asyncio.Future[Any]]] = []
         self._reports: list[Report] = []
         self._wake = asyncio.Event()
+        self._knock = asyncio.Event()
+        """Somebody waits for an answer who was not there when the database last refused."""
         self._claim_wanted = False
         self._queue_empty = False
         """Nothing was left when the last claim looked, and nobody has said since that there is more."""
@@ -168,6 +170,7 @@ class Committer:
         self._waiting.append((command, future))
         self._quiet.clear()
         self._wake.set()
+        self._knock.set()
         return await future
 
     def post(self, report: Report) -> None:
@@ -203,20 +206,23 @@ class Committer:
         self.check()  # nobody would ever answer
 
     async def _run(self) -> None:
-        pause = 0.05
+        pause, hurried = 0.05, False
         while True:
             await self._wake.wait()
             await asyncio.sleep(0)  # let what is ready to finish join this batch
             if len(self._reports) >= MANY:
                 await self._gather()
             self._wake.clear()
+            self._knock.clear()
             try:
                 await self.run_once()
-                pause = 0.05
+                pause, hurried = 0.05, False
             except Exception as error:
-                log.warning("the database did not take a batch, trying again in %.2f s: %s", pause, error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                if not hurried:
+                    log.warning("the database did not take a batch, trying again in %.2f s: %s", pause, error)
+                hurried = await self._pause(pause)
+                if not hurried:
+                    pause = min(pause * 2, LONGEST_PAUSE)
                 self._wake.set()
             except asyncio.CancelledError:
                 raise
@@ -227,6 +233,14 @@ class Committer:
                 raise
             if not self._wake.is_set():
                 self._quiet.set()
+
+    async def _pause(self, seconds: float) -> bool:
+        """Let the database be for a while; whether somebody new has come who is not to wait for that."""
+        try:
+            await asyncio.wait_for(self._knock.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
 
     async def _gather(self) -> None:
         """Let quick functions that are under way report too, while each turn of the event loop brings more: Python runs

@@ -8,7 +8,7 @@ import logging
 import random
 import time
 import zlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import asyncpg
@@ -26,7 +26,15 @@ VISITOR = "ostinato_api"
 MIGRATION_LOCK = 0x6F7374696E61746F
 TRIES = 8
 CALIBRATE_SECONDS = 10.0
-STATEMENT_SECONDS = 60.0
+STATEMENT_SECONDS = 12.0
+"""A transaction that holds locks and is not heard of is ended by the server after 10."""
+LONG_SECONDS = 300.0
+"""For what an operator asks for, and what looks at all there is."""
+LONG = frozenset(name for name in queries.blocks("postgres") if name.startswith(("audit_", "rotate_", "count_sealed")))
+QUEUE_SECONDS = 10.0
+"""How long to wait for a connection that others use."""
+AGAIN_SECONDS = 2.0
+"""What has failed sooner is read once more, over another connection."""
 MIGRATION_SECONDS = 24 * 3600.0
 """What looks at a whole table takes as long as the table is large, and what somebody else migrates is waited for."""
 ANNOUNCE_SECONDS = 0.05
@@ -174,38 +182,35 @@ class PostgresDatabase:
         raise AssertionError
 
     async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
-        for again in (True, False):
-            try:
-                async with self._connection(self._free_reader()) as connection:
-                    if not snapshot:
-                        return await self._drive(connection, script())
-                    async with connection.transaction(isolation="repeatable_read", readonly=True):
-                        return await self._drive(connection, script())
-            except errors.DatabaseUnavailable:
-                if not again:
-                    raise
-        raise AssertionError
+        async def look() -> T:
+            async with self._connection(self._free_reader()) as connection:
+                return await self._look(connection, script, snapshot=snapshot)
+
+        return await _twice(look)
 
     async def read_as(self, tenant: str, script: Callable[[], database.Script[T]], *, snapshot: bool) -> T:
         """Read what a tenant may see. Without the wall, which is then said in the log, what the script asks for."""
         if not await self._is_walled():
             return await self.read(script, snapshot=snapshot)
-        for again in (True, False):
-            try:
-                visitor = self._free_visitor(tenant)
-                async with self._connection(visitor) as connection:
-                    if self._visiting.get(visitor) != tenant:
-                        self._visiting.pop(visitor, None)
-                        await connection.fetchval("SELECT set_config('ostinato.tenant', $1, false)", tenant)
-                        self._visiting[visitor] = tenant
-                    if not snapshot:
-                        return await self._drive(connection, script())
-                    async with connection.transaction(isolation="repeatable_read", readonly=True):
-                        return await self._drive(connection, script())
-            except errors.DatabaseUnavailable:
-                if not again:
-                    raise
-        raise AssertionError
+
+        async def look() -> T:
+            visitor = self._free_visitor(tenant)
+            async with self._connection(visitor) as connection:
+                if self._visiting.get(visitor) != tenant:
+                    self._visiting.pop(visitor, None)
+                    await connection.fetchval("SELECT set_config('ostinato.tenant', $1, false)", tenant)
+                    self._visiting[visitor] = tenant
+                return await self._look(connection, script, snapshot=snapshot)
+
+        return await _twice(look)
+
+    async def _look(
+        self, connection: asyncpg.Connection[Any], script: Callable[[], database.Script[T]], *, snapshot: bool
+    ) -> T:
+        if not snapshot:
+            return await self._drive(connection, script())
+        async with _transaction(connection, "ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+            return await self._drive(connection, script())
 
     def seen_by(self, tenant: str) -> database.Database:
         return walled.WalledDatabase(self, tenant)
@@ -263,7 +268,7 @@ class PostgresDatabase:
 
     async def settings(self) -> dict[str, Any]:
         names = ["server_version", "fsync", "synchronous_commit", "full_page_writes"]
-        async with self._connection("reader") as connection:
+        async with self._connection(self._free_reader()) as connection:
             values = {name: await connection.fetchval("SELECT current_setting($1)", name) for name in names}
             standby = await connection.fetchval("SELECT pg_is_in_recovery()")
             schema = await self._version(connection)
@@ -292,7 +297,8 @@ class PostgresDatabase:
     @contextlib.asynccontextmanager
     async def _connection(self, role: str) -> AsyncGenerator[asyncpg.Connection[Any]]:
         """The connection of that role, for one caller at a time; a broken one is thrown away and the error named."""
-        async with self._locks[role]:
+        await self._turn(role)
+        try:
             try:
                 connection = self._connections.get(role)
                 if connection is None or connection.is_closed():
@@ -327,6 +333,17 @@ class PostgresDatabase:
             except asyncio.CancelledError:
                 await self._drop(role)  # a statement may still be under way on it
                 raise
+        finally:
+            self._locks[role].release()
+
+    async def _turn(self, role: str) -> None:
+        try:
+            async with asyncio.timeout(QUEUE_SECONDS):
+                await self._locks[role].acquire()
+        except TimeoutError:
+            raise errors.DatabaseUnavailable(
+                f"others have used the connection for {QUEUE_SECONDS:g} s: the database is silent or very busy"
+            ) from None
 
     async def _connect(self, role: str) -> asyncpg.Connection[Any]:
         if not self._open:
@@ -347,16 +364,10 @@ class PostgresDatabase:
     async def _transact(self, script: Callable[[], database.Script[T]]) -> T:
         async with self._connection("writer") as connection:
             await self._keep_up(connection)
-            await connection.execute("BEGIN")
-            try:
+            async with _transaction(connection):
                 result = await self._drive(connection, script())
                 if self.before_commit is not None:
                     self.before_commit()
-            except BaseException:
-                if not connection.is_closed():
-                    await connection.execute("ROLLBACK")
-                raise
-            await connection.execute("COMMIT")
         if self.after_commit is not None:
             self.after_commit()
         return result
@@ -395,7 +406,8 @@ class PostgresDatabase:
 
     async def _fetch(self, connection: asyncpg.Connection[Any], name: str, args: dict[str, Any]) -> list[database.Row]:
         block = self._blocks[name]
-        return await connection.fetch(block.sql, *_bind(block, args))
+        timeout = LONG_SECONDS if name in LONG else None
+        return await connection.fetch(block.sql, *_bind(block, args), timeout=timeout)
 
     async def _load_at_once(self, connection: asyncpg.Connection[Any], wanted: database.Load) -> database.Loaded:
         candidates: list[tuple[int, int, tuple[str, str]]] = []
@@ -514,6 +526,31 @@ class PostgresDatabase:
             with contextlib.suppress(errors.OstinatoError):
                 async with self._connection("listener") as connection:
                     await connection.execute(f"NOTIFY {CHANNEL}")
+
+
+@contextlib.asynccontextmanager
+async def _transaction(connection: asyncpg.Connection[Any], mode: str = "") -> AsyncGenerator[None]:
+    await connection.execute(f"BEGIN {mode}")
+    try:
+        yield
+    except (TimeoutError, asyncio.CancelledError):
+        raise  # the connection is thrown away: it would take as long again to say so on it
+    except BaseException:
+        if not connection.is_closed():
+            await connection.execute("ROLLBACK")
+        raise
+    await connection.execute("COMMIT")
+
+
+async def _twice(look: Callable[[], Awaitable[T]]) -> T:
+    """A connection may have been lost while nobody used it. One that was silent has taken enough time."""
+    began = time.monotonic()
+    try:
+        return await look()
+    except errors.DatabaseUnavailable:
+        if time.monotonic() - began > AGAIN_SECONDS:
+            raise
+    return await look()
 
 
 async def _may_visit(connection: asyncpg.Connection[Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 
 from ostinato import errors
-from ostinato.api import calls, models, routing, schemas
+from ostinato.api import answers, calls, models, routing, schemas
 from ostinato.store import migrate
 
 routes = routing.Routes()
@@ -23,7 +23,8 @@ async def healthz() -> models.Health:
 async def readyz(request: Request) -> models.Health:
     """The database can be reached and has the schema of this version."""
     db = calls.tenants_of(request).home.engine.db
-    version = (await db.settings())["schema"]
+    async with answers.within(answers.READY_SECONDS):
+        version = (await db.settings())["schema"]
     if version != migrate.migrations(db.dialect)[-1].number:
         raise errors.SchemaMissing()
     return models.Health("ready")

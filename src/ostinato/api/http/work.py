@@ -11,7 +11,7 @@ import msgspec
 from starlette.requests import Request
 
 from ostinato import app, errors
-from ostinato.api import access, calls, desk, routing
+from ostinato.api import access, answers, calls, desk, routing
 from ostinato.api.calls import Account, Client, Principal
 from ostinato.core import commands, rows, scopes, usage
 from ostinato.remote import wire
@@ -62,6 +62,7 @@ async def beat_worker(request: Request, client: Client, principal: Principal, bo
 @routes("POST", "/v1/work/claim", scope=scopes.TASKS_WORK, problems=(404,), tag="work")
 async def claim_tasks(request: Request, client: Client, principal: Principal, body: wire.Claim) -> wire.Claimed:
     """Take tasks, and wait for them if there are none."""
+    answers.allow(request, body.wait_seconds)
     about = await _desk(request).worker(client, principal, body.worker_id)
     claim = desk.claim_of(about, body)
     polls = client.engine.polls

@@ -15,8 +15,10 @@ SELECT retention_seconds, key_seconds FROM tenant WHERE tenant = :tenant;
 -- be removed: they ended before it, have no period of their own, and are no run of an item that is open. What has ended before
 -- it was also entered before it (unless a clock was set back: then it goes a little later). An index by when jobs end would be
 -- written for each job and read by nothing else; without it, those that were entered before and ended since are looked at too.
+-- (OFFSET keeps PostgreSQL from reading all open items of the tenant first.)
 SELECT job_id, created_at, total, keep_seconds IS NULL AND finished_at IS NOT NULL AND finished_at < :before
-    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open)
+    AND NOT EXISTS (
+        SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open LIMIT 1 OFFSET 0)
 FROM job
 WHERE tenant = :tenant AND state = :state AND state <> '' AND created_at < :before
     AND (created_at, job_id) > (:at, :job_id)

@@ -45,7 +45,8 @@ DELETE FROM job WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]);
 -- Those of the given jobs that still can be removed, locked: each by its own period if it has one.
 SELECT job_id FROM job WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[])
     AND finished_at IS NOT NULL AND finished_at < coalesce(:now::int8 - keep_seconds * 1000000, :before::int8)
-    AND NOT EXISTS (SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open)
+    AND NOT EXISTS (
+        SELECT 1 FROM item i WHERE i.tenant = :tenant AND i.job_id = job.job_id AND i.open LIMIT 1 OFFSET 0)
 ORDER BY job_id FOR UPDATE OF job;
 
 -- name: insert_removed_key

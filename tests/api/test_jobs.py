@@ -175,7 +175,7 @@ async def test_resume_shows_what_it_would_do_and_does_it(site: Site) -> None:
     job_id = await submitted(client, job(task("a"), task("b", "flaky", "a"), task("c", after="b")))
     assert (await ended(client, job_id))["state"] == "failed"
     would = await client.post(f"/v1/jobs/{job_id}/resume", json={"dryRun": True})
-    assert would.json() == {"rerun": ["b"], "reused": ["a"], "waiting": ["c"]}
+    assert would.json() == {"rerun": ["b"], "reused": ["a"], "waiting": ["c"], "undone": [], "undoneBy": []}
     assert (await client.get(f"/v1/jobs/{job_id}")).json()["state"] == "failed"
     assert (await client.post(f"/v1/jobs/{job_id}/resume")).json() == would.json()
     assert (await ended(client, job_id))["state"] == "completed"
@@ -370,3 +370,24 @@ async def test_a22_a_published_status_is_answered_with_its_time(site: Site) -> N
     events = (await client.get(f"/v1/jobs/{job_id}/events")).json()["events"]
     at = [event["at"] for event in events if event["type"] == "Status Published"]
     assert [answer["timestamp"], told["timestamp"]] == at
+
+
+async def test_a_plan_says_what_was_compensated(site: Site) -> None:
+    """B7: over HTTP and GraphQL."""
+    client = await site.admin()
+    tasks = [
+        task("ship", "break"),
+        task("refund", "break", "ship", onDependencyFailure="run", compensates=True),
+        task("done", "break", "refund", onDependencyFailure="run", compensates=True),
+    ]
+    job_id = await submitted(client, job(*tasks))
+    await ended(client, job_id)
+    plan = (await client.post(f"/v1/jobs/{job_id}/resume", json={"dryRun": True})).json()
+    assert plan == {
+        "rerun": ["done"], "reused": [], "waiting": [], "undone": ["ship", "refund"], "undoneBy": ["done", "refund"],
+    }  # fmt: skip
+    query = f'mutation {{ resume(jobId: "{job_id}", dryRun: true) {{ rerun undone undoneBy }} }}'
+    answer = (await client.post("/graphql", json={"query": query})).json()["data"]["resume"]
+    assert answer == {"rerun": ["done"], "undone": ["ship", "refund"], "undoneBy": ["done", "refund"]}
+    refusal = problem(await client.post(f"/v1/jobs/{job_id}/tasks/ship/retry", json={}), 409, "not_possible")
+    assert refusal["compensatedBy"] == ["refund"]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ostinato import audit, errors
+from ostinato import Context, TerminalError, audit, errors, testing
 from tests.engine import support
-from tests.engine.support import job, task
+from tests.engine.support import job, standing, task
 
 # --- detection -------------------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ async def test_d2_x11_resume_runs_only_what_failed(url: str) -> None:
         assert types.index("Job Failure Detected") < types.index("Job Failed") < types.index("Job Resumed")
         assert types[-1] == "Job Completed"
         [event] = [e for e in await made.events() if e.type == "Job Resumed"]
-        assert event.properties == {"tasks": ["b"], "actor": "me"}
+        assert event.properties == {"tasks": ["b"], "actor": "me", "deadlineAt": None}
     assert sorted(runs) == ["a", "c", "d"], "nothing ran twice"
     assert flaky.calls == [("b", 1), ("b", 2)]
 
@@ -451,3 +451,46 @@ async def test_a_deadline_passes_while_nobody_is_there(url: str) -> None:
         made = await producer.submit(job(task("a", "gate"), deadline=0.01))
     async with support.opened(url, work=False) as keeper:
         assert isinstance(await support.failure(await keeper.job(made.job_id)), errors.JobTimedOut)
+
+
+async def test_no_task_begins_before_what_it_depends_on_when_a_job_is_resumed(url: str) -> None:
+    """Skipped tasks wait again: what runs after a failure waits for them, too, whether it had failed or not begun."""
+    app, runs = support.make(url), list[str]()
+    failing, go = {"a", "after"}, asyncio.Event()
+
+    @app.function
+    async def note(ctx: Context) -> None:
+        runs.append(ctx.task_id)
+        if ctx.task_id == "a" and "a" not in failing:
+            await go.wait()
+        if ctx.task_id in failing:
+            raise TerminalError("as asked")
+
+    @app.function(queue="later")
+    async def late(ctx: Context) -> None:
+        runs.append(ctx.task_id)
+
+    async with testing.open(app) as kit:
+        tasks = [
+            task("a", "note"),
+            task("b", "note", "a", onDependencyFailure="skip"),
+            task("after", "note", "b", onDependencyFailure="run"),
+            task("soon", "note", "b", onDependencyFailure="run", delay=60),
+            task("asked", "review", "b", onDependencyFailure="run", approval={"title": "Go on?"}),
+            task("last", "note", "after soon"),
+        ]
+        made = await app.submit(job(*tasks))
+        await kit.run_until_idle()
+        assert runs == ["a", "after"]
+        failing.clear()
+        await made.resume()
+        after = await standing(made)
+        assert [after[name] for name in ("b", "after", "soon", "asked", "last")] == ["blocked"] * 5
+        assert await app.approvals.list() == []
+        go.set()
+        await kit.run_until_idle()
+        await app.approvals.decide(made.job_id, "asked", "approve", actor="ann")
+        await kit.advance(61)
+        await kit.run_until_idle()
+        assert [task_id for task_id in runs if task_id != "a"] == ["after", "b", "after", "soon", "last"]
+        await kit.audit()

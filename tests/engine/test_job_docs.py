@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ostinato import Context, EngineOptions
+from ostinato import Context, EngineOptions, TerminalError, errors
 from ostinato.api.settings import ServerOptions
 from ostinato.core import codec, graph, retry
 from tests.engine import support
@@ -49,7 +49,7 @@ def test_the_limits_of_payloads_are_those_that_are_told() -> None:
 
 
 async def test_the_example_ends_as_the_page_says(url: str) -> None:
-    (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    example, _ = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     app = support.make(url)
 
     @app.function("scrape-store")
@@ -77,3 +77,26 @@ async def test_the_example_ends_as_the_page_says(url: str) -> None:
             "chart": "skipped",
             "report": "completed",
         }
+
+
+async def test_the_saga_ends_as_the_page_says(url: str) -> None:
+    """B7: what was refunded is not shipped."""
+    _, saga = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    app = support.make(url)
+
+    @app.function("charge")
+    async def charge() -> None: ...
+
+    @app.function("ship")
+    async def ship() -> None:
+        raise TerminalError("the parcel was lost")
+
+    @app.function("refund")
+    async def refund() -> None: ...
+
+    async with app:
+        made = await app.submit(json.loads(saga))
+        await support.failure(made)
+        assert await support.standing(made) == {"charge": "completed", "ship": "failed", "refund": "completed"}
+        with pytest.raises(errors.NotPossible, match="submit a new job"):
+            await made.resume()

@@ -243,6 +243,8 @@ def _show_plan(plan: commands.ResumePlan, dry_run: bool) -> None:
             ("waiting", _some(plan.waiting)),
         ]
     )
+    if plan.undone:
+        output.note(f"not run again: {_some(plan.undone)}, which {_some(plan.undone_by)} has begun to compensate")
 
 
 def _some(ids: list[str], most: int = 10) -> str:

@@ -80,6 +80,8 @@ class TaskSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_
     statuses: Statuses | None = None
     approval: approvals.Approval | None = None
     """Nobody runs it: people decide on it, and its input is what they decide about."""
+    compensates: bool = False
+    """It takes back what the tasks before it did: once it has begun, none of them runs again."""
 
 
 class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -372,6 +374,12 @@ def _check_task(task: TaskSpec) -> None:
         _check_run_by_nobody(task)
     if task.priority is not None:
         _check_priority(task.priority, f"priority of task {task.task_id!r}")
+    if task.compensates and not task.depends_on:
+        raise errors.InvalidInput(
+            f"task {task.task_id!r} compensates nothing: name in its dependsOn the tasks whose work it takes back",
+            field="compensates",
+            taskId=task.task_id,
+        )
     if len(task.depends_on) > 1:
         task.depends_on = list(dict.fromkeys(task.depends_on))  # a dependency named twice counts once
 

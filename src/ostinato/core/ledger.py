@@ -45,7 +45,7 @@ _COUNTERS = {
 
 _Raw = pages.Raw
 _IN_TURN = frozenset({states.PENDING, states.PROCESSING})
-_GIVEN_UP = frozenset({states.CANCELLED, states.SKIPPED})
+_GIVEN_UP = frozenset({states.CANCELLED, states.SKIPPED, states.BLOCKED})
 
 BUDGET_JOB = "budget:"
 """How jobs are named in which people are asked whether an item of a pipeline may cost more."""
@@ -73,6 +73,7 @@ class _Options(msgspec.Struct, frozen=True):
     statuses: _Statuses | None = None
     approval: approvals.Approval | None = None
     added_by: str | None = msgspec.field(default=None, name="addedBy")
+    compensates: bool = False
 
 
 _options = msgspec.json.Decoder(_Options)
@@ -115,6 +116,11 @@ def _reason(data: bytes) -> str | None:
     """Why a task failed or was cancelled, from what is told of it."""
     told: dict[str, Any] = codec.decode(data)
     return told["error"]["message"] if "error" in told else told.get("reason")
+
+
+def compensates(task: rows.Task) -> bool:
+    """Whether it takes back what the tasks before it did."""
+    return task.options is not None and _options.decode(task.options).compensates
 
 
 class Ledger(sheet.Sheet):

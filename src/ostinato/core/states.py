@@ -20,10 +20,11 @@ TIMED_OUT: Final = "timed_out"
 
 # blocked → processing and waiting → processing are the two steps over `pending` taken in one transaction, when the
 # worker that made a task ready also claims it; the events record both steps. From blocked, or from an end without
-# success, to waiting goes a task that is ready and yet waits for its time or for somebody outside.
+# success, to waiting goes a task that is ready and yet waits for its time or for somebody outside. From pending or
+# waiting back to blocked goes a task that has not begun when something that it depends on is to run again.
 TASK_MOVES: Final[dict[str, frozenset[str]]] = {
     BLOCKED: frozenset({PENDING, PROCESSING, WAITING, SKIPPED, CANCELLED}),
-    PENDING: frozenset({PROCESSING, SKIPPED, CANCELLED}),
+    PENDING: frozenset({BLOCKED, PROCESSING, SKIPPED, CANCELLED}),
     PROCESSING: frozenset({PENDING, WAITING, COMPLETED, FAILED, SKIPPED, CANCELLED}),
     WAITING: frozenset({BLOCKED, PENDING, PROCESSING, COMPLETED, FAILED, SKIPPED, CANCELLED}),
     COMPLETED: frozenset(),

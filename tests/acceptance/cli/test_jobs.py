@@ -164,7 +164,7 @@ def test_resume_runs_what_failed_with_another_input(shell: Shell) -> None:
     assert re.match(r"would run again +bad\nreused +A\nwaiting +C\n", shell.run("jobs", "resume", job_id, "--dry-run"))
     new_input = 'bad={"store": "mended"}'
     plan = shell.json("jobs", "resume", job_id, "--input", new_input)["plan"]
-    assert plan == {"rerun": ["bad"], "reused": ["A"], "waiting": ["C"]}
+    assert plan == {"rerun": ["bad"], "reused": ["A"], "waiting": ["C"], "undone": [], "undoneBy": []}
     stop_when(shell, job_id, "completed")
     assert shell.json("tasks", "show", job_id, "bad")["input"] == {"store": "mended"}
     assert "nothing to resume" in shell.run("jobs", "resume", job_id, code=1)

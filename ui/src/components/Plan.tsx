@@ -11,6 +11,7 @@ export function Plan({ plan }: { plan: ResumePlan }) {
       <Named title="Run again" names={plan.rerun} />
       <Named title="Run after them" names={plan.waiting} />
       <Named title="Not run again, their results are used" names={plan.reused} />
+      <Named title={`Not run again, compensated by ${plan.undoneBy.join(', ')}`} names={plan.undone} />
     </Stack>
   );
 }

@@ -143,6 +143,8 @@ export const RESUME = graphql(`
       rerun
       reused
       waiting
+      undone
+      undoneBy
     }
   }
 `);

@@ -100,7 +100,7 @@ def outcome_of(task: rows.Task, policy: str = "block") -> str:
 
 def task_options(spec: graph.TaskSpec, added_by: str | None = None) -> bytes | None:
     plain = spec.retry is None and spec.timeout is None and spec.delay is None and spec.statuses is None
-    if plain and added_by is None and not spec.external and spec.approval is None:
+    if plain and added_by is None and not spec.external and spec.approval is None and not spec.compensates:
         return None
     return event_data(
         retry=spec.retry,
@@ -111,6 +111,7 @@ def task_options(spec: graph.TaskSpec, added_by: str | None = None) -> bytes | N
         statuses=spec.statuses,
         approval=spec.approval,
         addedBy=added_by,
+        compensates=spec.compensates or None,
     )
 
 
@@ -187,7 +188,6 @@ def run_again(
         job.failure_detected_at = None
         told = {"tasks": ids, "actor": actor, "deadlineAt": job.deadline_at}
         book.emit(job, events.JOB_RESUMED, data=codec.encode_own(told))
-    rerun = frozenset(task.key for task in tasks)
     for task in tasks:
         if task.task_id in inputs:
             task.input = book.payload(job.job_id, inputs[task.task_id])
@@ -198,8 +198,7 @@ def run_again(
         task.error = None
         task.resuming = False
         task.skipped_by_dependency = False
-        stand_again(book, task, rerun)
-    reopen_descendants(book, tasks)
+    stand_anew(book, tasks, run=True)
     restore_failure_mark(book, job)
     book.settle(job)
     return ids
@@ -216,15 +215,58 @@ def check_inputs(tasks: Sequence[rows.Task], inputs: Mapping[str, bytes]) -> Non
             )
 
 
-def stand_again(book: ledger.Ledger, task: rows.Task, rerun: frozenset[rows.TaskKey]) -> None:
-    """Put a task back to where its dependencies let it stand: pending, or blocked, or skipped again."""
-    settled = [
-        book.tasks[(task.job_id, d)] for d in book.dependencies.get(task.key, ()) if (task.job_id, d) not in rerun
-    ]
-    was_open = outcome_of(task) == "open"
-    outcomes = [outcome_of(dependency, task.policy) for dependency in settled]
+def stand_anew(book: ledger.Ledger, tasks: Sequence[rows.Task], *, run: bool) -> None:
+    """Put tasks, and those that had counted or been skipped on how they ended, to where their dependencies let them
+    stand now. One after the other in the order of the graph: nothing is looked at before it stands where it will.
+
+    With `run` the tasks are to run again; else they have just changed, and it is only about what depends on them."""
+    again = {task.key for task in tasks} if run else frozenset[rows.TaskKey]()
+    changed = set[rows.TaskKey]() if run else {task.key for task in tasks}
+    for task in _in_order(book, tasks):
+        before = (task.state, task.skipped_by_dependency)
+        if task.key in again:
+            _stand(book, task, again=True)
+        elif any((task.job_id, up) in changed for up in book.dependencies.get(task.key, ())) and _follows(task):
+            _stand(book, task, again=False)
+        if task.key in again or before != (task.state, task.skipped_by_dependency):
+            changed.add(task.key)
+
+
+def _follows(task: rows.Task) -> bool:
+    """Whether how it stands is nothing but what its dependencies have come to: it has not begun since then."""
+    if task.state in (states.PENDING, states.WAITING):
+        return not task.resuming and task.attempt == task.attempt_base
+    return task.state == states.BLOCKED or (task.state == states.SKIPPED and task.skipped_by_dependency)
+
+
+def _in_order(book: ledger.Ledger, tasks: Sequence[rows.Task]) -> list[rows.Task]:
+    """These and whatever may follow from them, each after all that it depends on."""
+    found: list[rows.Task] = []
+    seen: set[rows.TaskKey] = set()
+    stack = [(task, False) for task in tasks]
+    while stack:
+        task, is_left = stack.pop()
+        if is_left:
+            found.append(task)
+        elif task.key not in seen:
+            seen.add(task.key)
+            stack.append((task, True))
+            below = [book.tasks[(task.job_id, down)] for down in book.dependants.get(task.key, ())]
+            stack.extend((one, False) for one in below)
+    return found[::-1]
+
+
+def _stand(book: ledger.Ledger, task: rows.Task, *, again: bool) -> None:
+    """Pending, or blocked, or skipped, as the dependencies of a task stand."""
+    ups = [book.tasks[(task.job_id, up)] for up in book.dependencies.get(task.key, ())]
+    outcomes = [outcome_of(up, task.policy) for up in ups]
+    if task.skipped_by_dependency and task.policy == "skip" and "failed" in outcomes:
+        return  # it stays so, for another reason
     satisfied = sum(outcome == "ok" or (outcome == "failed" and task.policy == "run") for outcome in outcomes)
+    if satisfied == task.dependencies and not again and task.state in states.TASK_ACTIVE:
+        return
     task.finished_at = None
+    task.skipped_by_dependency = False
     if satisfied == task.dependencies:
         task.open_dependencies = 0
         if task.state == states.WAITING:  # what it waits for is over
@@ -236,24 +278,7 @@ def stand_again(book: ledger.Ledger, task: rows.Task, rerun: frozenset[rows.Task
         book.move(task, states.BLOCKED, events.TASK_BLOCKED)
     book.changed_tasks[task.key] = task
     task.open_dependencies = task.dependencies
-    stand_on(book, task, settled, tell=was_open)
-
-
-def reopen_descendants(book: ledger.Ledger, tasks: Sequence[rows.Task]) -> None:
-    """Tasks that had counted, or been skipped, on the old outcome of `tasks` stand again on the new one."""
-    queue = list(tasks)
-    while queue:
-        changed = queue.pop(0)
-        for dependant_id in book.dependants.get(changed.key, ()):
-            dependant = book.tasks[(changed.job_id, dependant_id)]
-            skipped = dependant.state == states.SKIPPED and dependant.skipped_by_dependency
-            if skipped:
-                dependant.skipped_by_dependency = False
-                stand_again(book, dependant, frozenset())
-                if dependant.state != states.SKIPPED:
-                    queue.append(dependant)
-            elif dependant.state == states.BLOCKED:
-                stand_again(book, dependant, frozenset())
+    stand_on(book, task, ups, tell=False)
 
 
 def restore_failure_mark(book: ledger.Ledger, job: rows.Job) -> None:

@@ -175,7 +175,7 @@ class OpenGate(msgspec.Struct, gc=False):
         data = consequences.event_data(reason=self.reason or "opened without it", actor=self.by)
         for task in missing:
             book.move(task, states.SKIPPED, events.TASK_SKIPPED, data)
-        consequences.reopen_descendants(book, missing)
+        consequences.stand_anew(book, missing, run=False)
         names = [task.task_id for task in missing]
         _opened(book, job, states.BLOCKED, self.gate, self.key, self.by, reason=self.reason, missing=names)
         return names

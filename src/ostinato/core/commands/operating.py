@@ -98,7 +98,7 @@ class SkipTask(msgspec.Struct, gc=False):
         book.move(task, states.SKIPPED, events.TASK_SKIPPED, data)
         if job.job_id in book.items:
             book.attribute(book.items[job.job_id], actor, self.reason or f"{task.task_id} was skipped")
-        consequences.reopen_descendants(book, [task])
+        consequences.stand_anew(book, [task], run=False)
         consequences.restore_failure_mark(book, job)
         book.settle(job)
         return task.state
@@ -137,6 +137,10 @@ class RetryTasks(msgspec.Struct, gc=False):
                     state=task.state,
                 )
         gating.check_rerun(book, job, tasks)
+        undone = _undone(book, job.job_id)
+        for task in tasks:
+            if task.task_id in undone:
+                raise _taken_back(f"task {task.task_id!r} does not run again", [task.task_id], undone)
         consequences.check_inputs(tasks, self.inputs)
         consequences.run_again(book, job, [*self._agents(book, job, tasks), *tasks], self.inputs, self.actor)
         return [task.task_id for task in tasks]
@@ -178,7 +182,11 @@ class Resume(msgspec.Struct, gc=False):
         if job.state == states.COMPLETED:
             raise errors.NotPossible(f"job {job.job_id!r} is completed: there is nothing to resume", jobId=job.job_id)
         tasks = book.tasks_of(job.job_id)
-        again = [t for t in tasks if t.state == states.CANCELLED or (t.state == states.FAILED and _matters(book, t))]
+        undone = _undone(book, job.job_id)
+        ended = [t for t in tasks if t.state == states.CANCELLED or (t.state == states.FAILED and _matters(book, t))]
+        again = [t for t in ended if t.task_id not in undone]
+        if ended and not again:
+            raise _taken_back(f"job {job.job_id!r} cannot be resumed", [t.task_id for t in ended], undone)
         unknown = [absent.cut(name) for name in sorted(set(self.inputs) - {t.task_id for t in again})]
         if unknown:
             shown = documents.listed([repr(name) for name in unknown])
@@ -196,9 +204,38 @@ class Resume(msgspec.Struct, gc=False):
         rerun = consequences.run_again(book, job, again, self.inputs, self.actor, always_reopen=True)
         return ResumePlan(
             rerun=rerun,
-            reused=[t.task_id for t in tasks if t.state == states.COMPLETED],
-            waiting=[t.task_id for t in held if t.state in (states.BLOCKED, states.PENDING)],
+            reused=[t.task_id for t in tasks if t.state == states.COMPLETED and t.task_id not in undone],
+            waiting=[
+                t.task_id for t in held if t.state in (states.BLOCKED, states.PENDING) and t.task_id not in undone
+            ],
+            undone=[t.task_id for t in tasks if t.task_id in undone],
+            undone_by=sorted(set(undone.values())),
         )
+
+
+def _undone(book: ledger.Ledger, job_id: str) -> dict[str, str]:
+    """What does not count any more, and which task has begun to take it back: all that is before that one."""
+    found: dict[str, str] = {}
+    for task in book.tasks_of(job_id):
+        if (task.attempt or task.state == states.COMPLETED) and ledger.compensates(task):
+            queue = [task.task_id]
+            while queue:
+                for up in book.dependencies.get((job_id, queue.pop()), ()):
+                    if up not in found:
+                        found[up] = task.task_id
+                        queue.append(up)
+    return found
+
+
+def _taken_back(what: str, task_ids: list[str], undone: Mapping[str, str]) -> errors.NotPossible:
+    by = sorted({undone[task_id] for task_id in task_ids})
+    shown = documents.listed([repr(task_id) for task_id in task_ids])
+    named = documents.listed([repr(one) for one in by])
+    return errors.NotPossible(
+        f"{what}: {named} compensates what came before it ({shown}) and has begun; submit a new job",
+        taskIds=task_ids[: graph.MOST_DETAILED],
+        compensatedBy=by[: graph.MOST_DETAILED],
+    )
 
 
 def _matters(book: ledger.Ledger, failed: rows.Task) -> bool:
@@ -222,3 +259,7 @@ class ResumePlan(msgspec.Struct, frozen=True, rename="camel"):
     rerun: list[str]
     reused: list[str]
     waiting: list[str]
+    undone: list[str] = []
+    """What does not run again, nor count, because a task that compensates it has begun."""
+    undone_by: list[str] = []
+    """The tasks that compensate it."""

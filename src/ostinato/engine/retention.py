@@ -12,7 +12,7 @@ from ostinato.store import retention, store
 
 BATCH_SECONDS = 0.008
 """What a transaction may take: for so long nobody else writes to an SQLite file."""
-FEWEST = 8
+FEWEST = 100
 MOST = 2000
 """Rows of what is removed (a job, and each of its tasks) that go in one transaction. A larger job goes alone."""
 REST_SECONDS = 0.001

@@ -42,7 +42,7 @@ ALLOWED = {
         "count_dead_letters", "count_jobs", "count_timers", "count_waiting_approvals",
     },
     FEW: {
-        "list_workers", "live_workers", "dead_workers", "all_leases", "list_functions",
+        "list_workers", "live_workers", "dead_workers", "silent_workers", "all_leases", "list_functions",
         "read_retention", "list_keys", "any_key", "read_clock", "read_budget", "raise_budget_day", "raise_budget_month",
         "hold_budget", "definitions_stamp", "tenants_with_system_work",
     },

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import dataclasses
 import gc
-import os
 import socket
 import sys
 import time
@@ -16,7 +15,7 @@ from typing import Any
 import msgspec
 import uuid_utils
 
-from ostinato import encryption, errors, functions, logs, options, secrets, threads, tracing
+from ostinato import encryption, errors, functions, logs, options, process, secrets, threads, tracing
 from ostinato.core import codec, commands, graph, ledger, retry, rows
 from ostinato.engine import (
     bell,
@@ -242,7 +241,8 @@ class Engine:
         if self.worker is not None:
             about = {
                 "host": socket.gethostname(),
-                "pid": os.getpid(),
+                **process.here(),
+                "leaseSeconds": self.options.lease_seconds,
                 "queues": list(self.options.queues),
                 "functions": sorted(self._functions),
                 "slots": self.options.concurrency,
@@ -254,7 +254,7 @@ class Engine:
                 if not self._attending  # the engine's own are no functions that anybody can name
             }
             await self.store.register_worker(
-                self.tenant, self.worker.worker_id, self.options.lease_seconds, about, known
+                self.tenant, self.worker.worker_id, self.options.lease_seconds, about, known, process.machine()
             )
             await self._look_for_others(self.worker)
 

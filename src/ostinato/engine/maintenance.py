@@ -8,10 +8,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from ostinato import process
 from ostinato.core import commands, rows
 from ostinato.engine import committer, observing, retention, service
 from ostinato.store import fleet, store
 
+SILENT = 5 / 8
+"""A worker that has less of its lease left than this has missed a heartbeat."""
 T = TypeVar("T", fleet.LostLease, fleet.DueTimer)
 Committed = Callable[[str, store.Outcome], None]
 log = logging.getLogger("ostinato")
@@ -64,10 +67,13 @@ class Reaper(service.Service):
         self._swept_at = time.monotonic()
         self._looked_at: float | None = None
         """When heartbeats were last known to get through."""
+        self._silent: dict[str, int] = {}
+        """Of which workers it was told that they are waited for."""
         self._patient = False
         self._patient_until = 0.0
 
     async def run_once(self) -> float:
+        await self._find_ended()
         dead = await self._store.dead_workers()
         if dead:
             await self._store.beat("", "", 0)  # nobody's, but where it fails, those of the living do so too
@@ -78,9 +84,47 @@ class Reaper(service.Service):
             over = {lease.token for lease in leases} - await self._expire(tenant, leases)
             await self._store.execute(tenant, [commands.DropLeases(worker_id, sorted(over))])
             await self._store.forget_dead_worker(tenant, worker_id)
+        await self._tell_of_silent()
         if time.monotonic() - self._swept_at >= self._sweep_seconds:
             await self.sweep()
         return self._interval
+
+    async def _find_ended(self) -> None:
+        """Workers of this machine whose process has ended need not be waited for."""
+        machine = process.machine()
+        if machine is None:
+            return
+        for worker in await self._store.workers_of_machine(machine):
+            pid, since = worker.about.get("pid"), worker.about.get("began")
+            if (
+                pid is None
+                or since is None
+                or not process.has_ended(pid, since)
+                or not await self._store.declare_dead(worker)
+            ):
+                continue
+            log.warning("%s has ended without a word: what it was running is taken over at once", _called(worker))
+
+    async def _tell_of_silent(self) -> None:
+        """Say once of each worker that is waited for what is waited for, and how long."""
+        silent: dict[str, int] = {}
+        for worker in await self._store.silent_workers(self._grace_seconds * SILENT):
+            lease = worker.about.get("leaseSeconds", 0.0)
+            left = (worker.expires_at - self._store.db.now()) / 1e6
+            if left > lease * SILENT:
+                continue
+            silent[worker.worker_id] = worker.expires_at
+            if self._silent.get(worker.worker_id) == worker.expires_at:
+                continue
+            if await self._store.leases_of_worker(worker.tenant, worker.worker_id):
+                log.warning(
+                    "%s has not been heard of for %.0f s: what it is running is taken over in %.0f s, unless it is "
+                    "heard of again",
+                    _called(worker),
+                    lease - left,
+                    left,
+                )
+        self._silent = silent
 
     def _is_patient(self, now: float) -> bool:
         """When the database was away, or this process was, or the clock of the database was set, workers may seem dead
@@ -155,6 +199,11 @@ def _why(lease: fleet.LostLease) -> rows.Failure:
     if lease.timed_out:
         return commands.make_failure("TaskTimeout", "the attempt ran past its timeout and its worker did not stop it")
     return commands.make_failure("WorkerLost", f"worker {lease.worker} stopped without finishing this attempt")
+
+
+def _called(worker: fleet.HeardOf) -> str:
+    about = worker.about
+    return f"worker {worker.worker_id} (process {about.get('pid')} on {about.get('host')})"
 
 
 def _by_tenant(items: Iterable[T]) -> list[tuple[str, list[T]]]:

@@ -26,11 +26,26 @@ class DueTimer(NamedTuple):
     timer: rows.Timer
 
 
+class HeardOf(NamedTuple):
+    """A worker, and what it says of itself."""
+
+    tenant: str
+    worker_id: str
+    expires_at: int
+    about: dict[str, Any]
+
+
 class Fleet:
     db: database.Database
 
     async def register_worker(
-        self, tenant: str, worker_id: str, lease_seconds: float, about: Mapping[str, Any], known: Mapping[str, Any]
+        self,
+        tenant: str,
+        worker_id: str,
+        lease_seconds: float,
+        about: Mapping[str, Any],
+        known: Mapping[str, Any],
+        machine: str | None = None,
     ) -> None:
         """A worker starts, and says which functions it `known`s."""
 
@@ -43,6 +58,7 @@ class Fleet:
                 now=now,
                 expires_at=now + int(lease_seconds * 1e6),
                 about=codec.encode(about),
+                machine=machine,
             )
             for name, details in sorted(known.items()):
                 yield fetch("register_function", tenant=tenant, name=name, now=now, about=codec.encode(details))
@@ -125,6 +141,34 @@ class Fleet:
             return [(row[0], row[1]) for row in found]
 
         return await self.db.read(script, snapshot=False)
+
+    async def workers_of_machine(self, machine: str, most: int = 1000) -> list[HeardOf]:
+        """Those that have been heard of lately."""
+
+        def script() -> database.Script[list[HeardOf]]:
+            found = yield fetch("workers_of_machine", machine=machine, now=self.db.now(), most=most)
+            return [HeardOf(row[0], row[1], row[2], codec.decode(row[3])) for row in found]
+
+        return await self.db.read(script, snapshot=False)
+
+    async def silent_workers(self, seconds: float, most: int = 100) -> list[HeardOf]:
+        """Those that count as dead so soon, unless they are heard of."""
+
+        def script() -> database.Script[list[HeardOf]]:
+            now = self.db.now()
+            found = yield fetch("silent_workers", now=now, until=now + int(seconds * 1e6), most=most)
+            return [HeardOf(row[0], row[1], row[2], codec.decode(row[3])) for row in found]
+
+        return await self.db.read(script, snapshot=False)
+
+    async def declare_dead(self, worker: HeardOf) -> bool:
+        """It has ended; False if it was heard of since."""
+
+        def script() -> database.Script[bool]:
+            args = {"tenant": worker.tenant, "worker_id": worker.worker_id, "seen": worker.expires_at}
+            return bool((yield fetch("declare_dead", ended=self.db.now() - 1, **args)))
+
+        return await self.db.write(script)
 
     async def leases_of_worker(self, tenant: str, worker_id: str) -> list[LostLease]:
         """Everything that a worker holds."""

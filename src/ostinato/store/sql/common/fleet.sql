@@ -13,9 +13,10 @@ SELECT min(due_at) FROM timer WHERE due_at IS NOT NULL;
 
 -- name: register_worker
 -- A worker starts.
-INSERT INTO worker (tenant, worker_id, started_at, expires_at, about)
-VALUES (:tenant, :worker_id, :now, :expires_at, :about)
-ON CONFLICT (tenant, worker_id) DO UPDATE SET expires_at = excluded.expires_at, about = excluded.about
+INSERT INTO worker (tenant, worker_id, started_at, expires_at, about, machine)
+VALUES (:tenant, :worker_id, :now, :expires_at, :about, :machine)
+ON CONFLICT (tenant, worker_id) DO UPDATE SET
+    expires_at = excluded.expires_at, about = excluded.about, machine = excluded.machine
 RETURNING worker_id;
 
 -- name: beat
@@ -34,6 +35,19 @@ SELECT worker_id FROM worker WHERE tenant = :tenant AND expires_at > :now LIMIT 
 -- name: read_worker
 -- What a worker has said of itself, unless it was declared dead.
 SELECT about FROM worker WHERE tenant = :tenant AND worker_id = :worker_id;
+
+-- name: workers_of_machine
+-- Workers on one machine that have been heard of lately, of all tenants.
+SELECT tenant, worker_id, expires_at, about FROM worker WHERE machine = :machine AND expires_at >= :now LIMIT :most;
+
+-- name: silent_workers
+-- Workers that have not been heard of for a while, but are not dead yet, of all tenants.
+SELECT tenant, worker_id, expires_at, about FROM worker WHERE expires_at BETWEEN :now AND :until LIMIT :most;
+
+-- name: declare_dead
+-- A worker has ended for sure; no row comes back if it has been heard of since.
+UPDATE worker SET expires_at = :ended WHERE tenant = :tenant AND worker_id = :worker_id AND expires_at = :seen
+RETURNING worker_id;
 
 -- name: dead_workers
 -- Workers that have not been heard of for too long.

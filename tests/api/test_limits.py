@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from ostinato import errors
-from ostinato.api import access, limits
+from ostinato.api import access, limits, settings
 from tests.api import support
 from tests.api.support import Site, problem
 
@@ -183,6 +183,45 @@ async def test_its_own_pages_and_allowed_ones_can(url: str) -> None:
     async with support.opened(url, allowed_origins=("https://ops.example",)) as site:
         for origin in ("http://localhost", "https://ops.example"):
             assert (await site.client(Origin=origin).post("/v1/jobs", json=support.ONE)).status_code == 201
+
+
+OPS = "https://ops.example"
+
+
+async def test_b3_what_an_allowed_page_is_told(url: str) -> None:
+    """B3: a preflight needs no key, all other answers say who may read them, and nothing is said of credentials."""
+    async with support.opened(url, allowed_origins=(OPS + "/",)) as site:
+        await site.key()
+        wanted = {"Origin": OPS, "Access-Control-Request-Method": "PUT"}
+        headers = {"Access-Control-Request-Headers": "authorization,content-type"}
+        found = await site.client(**wanted, **headers).options("/v1/gates/g")
+        assert (found.status_code, found.content) == (204, b"")
+        assert found.headers["access-control-allow-origin"] == OPS
+        assert "PUT" in found.headers["access-control-allow-methods"]
+        assert found.headers["access-control-allow-headers"] == "authorization,content-type"
+        assert {"Origin", "Access-Control-Request-Headers"} <= set(found.headers["vary"].split(", "))
+        for path, status in (("/healthz", 200), ("/v1/jobs", 401)):
+            answer = await site.client(Origin=OPS).get(path)
+            assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (status, OPS)
+            assert "access-control-allow-credentials" not in answer.headers
+            assert "Origin" in answer.headers["vary"]
+        for origin in ("https://evil.example", "https://ops.example.evil.example", "http://ops.example", "null"):
+            for answer in (
+                await site.client(Origin=origin, **{"Access-Control-Request-Method": "PUT"}).options("/v1/gates/g"),
+                await site.client(Origin=origin).get("/healthz"),
+            ):
+                assert "access-control-allow-origin" not in answer.headers
+                assert "Origin" in answer.headers["vary"]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["*", "https://*.example", "ops.example", "https://ops.example/path", "null", "", "https://a@b", "file://x"],
+)
+def test_what_is_no_origin_cannot_be_allowed(origin: str) -> None:
+    with pytest.raises(errors.InvalidInput, match="such as https") as raised:
+        settings.ServerOptions(allowed_origins=(origin,))
+    assert raised.value.details["field"] == "allowed_origins"
 
 
 # --- the envelope ---------------------------------------------------------------------------------------------------

@@ -33,8 +33,9 @@ AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 class Site:
     """`with Site(url) as site:` serves on `site.address`; `site.run(coroutine)` runs in its loop."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, **options: Any) -> None:
         self.url = url
+        self._options = options
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._stop = asyncio.Event()
@@ -50,7 +51,7 @@ class Site:
         """The text of a key, if there are keys."""
 
     async def _serve(self) -> None:
-        options = settings.ServerOptions(port=0, requests_per_second=10_000.0)
+        options = settings.ServerOptions(port=0, requests_per_second=10_000.0, **self._options)
         _register(self)
         async with self.app, server.Server(self.app, options) as made:
             listener = server.Listener(made)

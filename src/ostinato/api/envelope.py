@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato import errors
-from ostinato.api import problems
+from ostinato.api import cors, problems
 from ostinato.engine import scribe
 
 SECURITY_HEADERS = {
@@ -27,8 +27,9 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 class Envelope:
     """The outermost layer. Errors of the layers below that are ours become problems; others are logged and hidden."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, pages: cors.Cors) -> None:
         self._app = app
+        self._cors = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -49,10 +50,12 @@ class Envelope:
                 headers["X-Request-Id"] = request_id
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
+                self._cors.mark(scope, headers)
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            preflight = self._cors.preflight(scope)
+            await (preflight or self._app)(scope, receive, watched)
         except errors.OstinatoError as error:
             if not started:
                 await problems.send(error, scope, receive, watched)

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato import errors
-from ostinato.api import access, routing, settings
+from ostinato.api import access, cors, routing, settings
 from ostinato.core import codec, graph
 
 BODY_SECONDS = 60.0
@@ -31,7 +31,7 @@ class Limits:
         self._options = options
         self._hosts = {*_NAMES_OF_THIS_MACHINE, options.host.lower(), *(host.lower() for host in options.allowed_hosts)}
         self._any_address = _is_wildcard(options.host)
-        self._origins = {origin.lower().rstrip("/") for origin in options.allowed_origins}
+        self._origins = {cors.normal(origin) for origin in options.allowed_origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):

@@ -19,6 +19,7 @@ from ostinato.api import (
     access,
     answers,
     connections,
+    cors,
     desk,
     envelope,
     guard,
@@ -110,7 +111,7 @@ class Server:
         self.app = self._build(routes)
         buckets = self.app.state.buckets = limits.Buckets(options.requests_per_second)
         guarded = guard.Guard(limits.Bodies(answers.Answers(self.app), options), self.access, self.table, buckets)
-        enveloped = envelope.Envelope(limits.Limits(guarded, options))
+        enveloped = envelope.Envelope(limits.Limits(guarded, options), cors.Cors(options.allowed_origins))
         self._asgi: ASGIApp = recording.Recorder(enveloped, self.metrics)
 
     def _build(self, routes: Sequence[routing.Routes]) -> FastAPI:

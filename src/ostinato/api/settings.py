@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from ostinato import errors
+from ostinato.api import cors
+from ostinato.core import documents
 
 FEWEST_CONNECTIONS = 10
 
@@ -18,7 +20,7 @@ class ServerOptions:
     allowed_hosts: tuple[str, ...] = ()
     """Names under which it is reached, besides its own address and those of this machine."""
     allowed_origins: tuple[str, ...] = ()
-    """Origins of pages, besides its own, that may write and open sockets, such as https://ops.example.com."""
+    """Origins of pages, besides its own, that may use the API, such as https://ops.example.com."""
     max_body_bytes: int = 1024 * 1024
     max_header_bytes: int = 16 * 1024
     max_json_depth: int = 64
@@ -46,6 +48,13 @@ class ServerOptions:
         ):
             if getattr(self, field) <= 0:
                 raise errors.InvalidInput(f"{field} must be more than 0", field=field)
+        for origin in self.allowed_origins:
+            if not cors.is_origin(origin):
+                raise errors.InvalidInput(
+                    f"{documents.short(origin)} is no origin that can be allowed: write a scheme, a host and perhaps a "
+                    "port, such as https://ops.example.com, for each of them",
+                    field="allowed_origins",
+                )
         for field in ("max_connections", "max_connections_per_address"):
             if getattr(self, field) < FEWEST_CONNECTIONS:
                 raise errors.InvalidInput(f"{field} must be {FEWEST_CONNECTIONS} or more", field=field)

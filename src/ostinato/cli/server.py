@@ -24,7 +24,7 @@ async def server(
     ] = None,
     allowed_origin: Annotated[
         list[str] | None,
-        typer.Option("--allowed-origin", help="An origin whose pages may write; may be repeated."),
+        typer.Option("--allowed-origin", help="An origin whose pages may use the API; may be repeated."),
     ] = None,
     max_body_bytes: Annotated[int, typer.Option("--max-body-bytes", help="The largest request.", min=1)] = 1024 * 1024,
     requests_per_second: Annotated[

@@ -30,7 +30,7 @@ async def orphans(db: database.Database, tenant: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for table in TABLES:
         after = ""
-        while page := await db.read(functools.partial(_page, tenant, table, after), snapshot=False):
+        while page := await db.read(functools.partial(_page, tenant, table, after), snapshot=False, long=True):
             for job_id, there in page:
                 if not there:
                     found.setdefault(job_id, []).append(table)
@@ -46,14 +46,14 @@ async def of_items(db: database.Database, tenant: str) -> AsyncIterator[Found]:
     """The history of every item leads to where it is, as many are counted as there are, what was given for them is
     what they are known by, and what is legal is what their pipeline says."""
     after = ""
-    while page := await db.read(functools.partial(_read_items, tenant, after), snapshot=False):
+    while page := await db.read(functools.partial(_read_items, tenant, after), snapshot=False, long=True):
         for item_id, digest, payload, is_sealed in page:
             if payload[:1] == codec.SEAL_MARK or digest[:1] == codec.SEAL_MARK:
                 yield "I4", f"what item {item_id!r} was given cannot be decrypted"
             elif not items.is_intact(digest, payload, proven=bool(is_sealed)):
                 yield "I4", f"what item {item_id!r} was given is not what was recorded"
         after = page[-1][0]
-    for one in await db.read(lambda: _moves(tenant)):
+    for one in await db.read(lambda: _moves(tenant), long=True):
         yield one
 
 

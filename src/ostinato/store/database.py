@@ -97,10 +97,18 @@ class Database(Protocol):
         """
         ...
 
-    async def read(self, script: Callable[[], Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
+    async def read(
+        self,
+        script: Callable[[], Script[T]],
+        *,
+        snapshot: bool = True,
+        brief: bool = False,
+        long: bool = False,
+    ) -> T:
         """Run a script that only reads; all of it on one snapshot, unless it has but one statement or needs none.
 
-        A brief one looks up a few rows: it may be run on the spot, where going elsewhere would take longer.
+        A brief one looks up a few rows: it may be run on the spot, where going elsewhere would take longer. A long one
+        takes time in proportion to a history, and stands in line with others like it, so that quick ones never wait.
         """
         ...
 

@@ -66,7 +66,7 @@ class Executions:
 
     async def count_executions(self, tenant: str, wanted: filters.ExecutionFilter, by: str) -> dict[str, int]:
         """How many executions match, by status, day or hour of UTC, in order. What there is none of is left out."""
-        return await self.db.read(lambda: _count(tenant, wanted, filters.one_of(by, filters.BY, "by")))
+        return await self.db.read(lambda: _count(tenant, wanted, filters.one_of(by, filters.BY, "by")), long=True)
 
     # --- definitions -------------------------------------------------------------------------------------------
 

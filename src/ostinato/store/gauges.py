@@ -63,7 +63,7 @@ class Gauges:
             awaiting = sum(worker.awaiting for worker in workers if worker.alive)
             return Depth(queues, int(letters[0][0]), int(asked), since, awaiting)
 
-        return await self.db.read(script)
+        return await self.db.read(script, long=True)
 
     async def timers(self, tenant: str) -> list[Waiting]:
         """What tasks wait for, by kind."""
@@ -72,7 +72,7 @@ class Gauges:
             found = yield fetch("count_timers", tenant=tenant)
             return [Waiting(kind, int(count), due_at) for kind, count, due_at in found]
 
-        return await self.db.read(script, snapshot=False)
+        return await self.db.read(script, snapshot=False, long=True)
 
     async def function_numbers(self, tenant: str, since: int) -> list[FunctionNumbers]:
         """How the newest jobs since then went, by function: a sample of bounded size."""
@@ -89,7 +89,7 @@ class Gauges:
             found = yield fetch("count_outcomes", tenant=tenant, job_ids=sample)
             return [FunctionNumbers(n, int(c), int(f), int(r), float(us or 0) / 1e6) for n, c, f, r, us in found]
 
-        return await self.db.read(script)
+        return await self.db.read(script, long=True)
 
 
 def depths(tenant: str, now: int) -> database.Script[list[QueueDepth]]:

@@ -46,6 +46,8 @@ READERS = ("reader", "reader-2", "reader-3", "reader-4")
 """Readers by role, each with a connection of its own."""
 VISITORS = ("visitor", "visitor-2", "visitor-3", "visitor-4")
 """Readers behind the wall, each for one tenant at a time."""
+FOR_QUICK = 2
+"""The first of them are for quick reads alone. Those use the others too when they are free."""
 PESSIMISM = 50
 """How many transactions lock before they read after one that did not was overtaken."""
 
@@ -181,20 +183,29 @@ class PostgresDatabase:
                     await asyncio.sleep(0.002 * 2**again)
         raise AssertionError
 
-    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
+    async def read(
+        self,
+        script: Callable[[], database.Script[T]],
+        *,
+        snapshot: bool = True,
+        brief: bool = False,
+        long: bool = False,
+    ) -> T:
         async def look() -> T:
-            async with self._connection(self._free_reader()) as connection:
+            async with self._connection(self._free_reader(long=long)) as connection:
                 return await self._look(connection, script, snapshot=snapshot)
 
         return await _twice(look)
 
-    async def read_as(self, tenant: str, script: Callable[[], database.Script[T]], *, snapshot: bool) -> T:
+    async def read_as(
+        self, tenant: str, script: Callable[[], database.Script[T]], *, snapshot: bool, long: bool = False
+    ) -> T:
         """Read what a tenant may see. Without the wall, which is then said in the log, what the script asks for."""
         if not await self._is_walled():
-            return await self.read(script, snapshot=snapshot)
+            return await self.read(script, snapshot=snapshot, long=long)
 
         async def look() -> T:
-            visitor = self._free_visitor(tenant)
+            visitor = self._free_visitor(tenant, long=long)
             async with self._connection(visitor) as connection:
                 if self._visiting.get(visitor) != tenant:
                     self._visiting.pop(visitor, None)
@@ -231,15 +242,17 @@ class PostgresDatabase:
         async with self._connection(VISITORS[0]) as connection:
             return await connection.fetchval("SELECT current_user = $1 AND row_security_active('job')", VISITOR)
 
-    def _free_reader(self) -> str:
-        return self._free(READERS)
+    def _free_reader(self, *, long: bool = False) -> str:
+        return self._free(READERS[FOR_QUICK:] if long else READERS)
 
-    def _free_visitor(self, tenant: str) -> str:
+    def _free_visitor(self, tenant: str, *, long: bool = False) -> str:
         """One that sees this tenant already, so that nothing needs to be said first; else a new one, else the one that
         has seen another tenant for longest."""
-        there = [role for role, seen in self._visiting.items() if seen == tenant and not self._locks[role].locked()]
-        unused = [role for role in VISITORS if role not in self._visiting]
-        return self._free((*there, *unused, *self._visiting))
+        allowed = VISITORS[FOR_QUICK:] if long else VISITORS
+        seen = [role for role in self._visiting if role in allowed]
+        there = [role for role in seen if self._visiting[role] == tenant and not self._locks[role].locked()]
+        unused = [role for role in allowed if role not in self._visiting]
+        return self._free((*there, *unused, *seen))
 
     def _free(self, roles: Sequence[str]) -> str:
         """One that nobody uses. Connections are made when they are needed: most programs only have the first."""

@@ -150,7 +150,7 @@ class Reads:
                 "deadLetters": int(letters[0][0]),
             }
 
-        return await self.db.read(script)
+        return await self.db.read(script, long=True)
 
 
 def _outputs(tenant: str, job_id: str) -> database.Script[dict[str, Any]]:

@@ -74,7 +74,7 @@ class Reindexing:
             events = yield fetch("count_outside_events", tenant=tenant)
             return int(jobs[0][0]), int(events[0][0])
 
-        return await self.db.read(script)
+        return await self.db.read(script, long=True)
 
     async def replace_executions(self, tenant: str, told: Sequence[Execution], since: int) -> Replaced:
         """Let rows say what their events say. One that was written to after `since` may know of more: it is merged."""

@@ -142,7 +142,7 @@ class Results:
         """What is best by words and by likeness together. All of it is read on one snapshot."""
         filters.check_most(most)
         self._check_indexed()
-        return await self.db.read(lambda: _search(tenant, asked, wanted, most))
+        return await self.db.read(lambda: _search(tenant, asked, wanted, most), long=True)
 
     async def delete_result(self, tenant: str, result_id: str) -> bool:
         """Remove a result with all that it is found by; False if there is none."""

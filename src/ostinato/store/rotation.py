@@ -42,7 +42,7 @@ class Rotation:
                 for kind, head, count in found
             ]
 
-        return await self.db.read(script, snapshot=False)
+        return await self.db.read(script, snapshot=False, long=True)
 
     async def reseal(
         self, tenant: str, keyring: encryption.Keyring, walk: Walk, after: dict[str, Any]

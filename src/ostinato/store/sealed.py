@@ -112,8 +112,15 @@ class SealedDatabase(around.Around[database.Database]):
             lambda: self._translated(script()), optimistic=optimistic, brief=brief, committed=committed
         )
 
-    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
-        return await self._inner.read(lambda: self._translated(script()), snapshot=snapshot, brief=brief)
+    async def read(
+        self,
+        script: Callable[[], database.Script[T]],
+        *,
+        snapshot: bool = True,
+        brief: bool = False,
+        long: bool = False,
+    ) -> T:
+        return await self._inner.read(lambda: self._translated(script()), snapshot=snapshot, brief=brief, long=long)
 
     def seen_by(self, tenant: str) -> database.Database:
         inner = self._inner.seen_by(tenant)

@@ -30,6 +30,7 @@ KEEP_TIME_SECONDS = 1.0
 """How often to look whether the clock of the machine was set, or others have found that it was."""
 APPLICATION_ID = 0x4F535449
 """Written into our files, so that no other program's file is taken for one."""
+QUICK_READERS = 3
 QUICK_COMMIT = 0.001
 """If commits take less, a brief transaction is done where it is asked for: two thread hops would take as long."""
 CHECKPOINT_PAGES = 1000
@@ -53,7 +54,7 @@ class SqliteDatabase:
         self._time_kept_at = 0.0
         self._blocks = queries.blocks(self.dialect)
         self._writer: _Thread | None = None
-        self._reader: _Thread | None = None
+        self._readers: _Readers | None = None
         self._copier: _Thread | None = None
         self._log_pages = 0
         self._log_copied = False
@@ -74,11 +75,11 @@ class SqliteDatabase:
     async def open(self, *, migrate: bool) -> None:
         _check_library()
         self._writer = _Thread("ostinato-writer")
-        self._reader = _Thread("ostinato-reader")
+        self._readers = _Readers()
         self._copier = _Thread("ostinato-checkpoints")
         try:
             await self._writer.call(lambda thread: self._open_writer(thread, migrate))
-            await self._reader.call(self._open_reader)
+            await self._readers.quick().call(self._connected)
             await self._copier.call(self._open_copier)
             self._on_the_spot = self._open_to_read()
         except BaseException:
@@ -92,8 +93,9 @@ class SqliteDatabase:
         if self._on_the_spot is not None:
             self._on_the_spot.close()
             self._on_the_spot = None
-        closing = [thread for thread in (self._copier, self._reader, self._writer) if thread is not None]
-        self._copier = self._reader = self._writer = None
+        readers = self._readers.threads if self._readers is not None else []
+        closing = [thread for thread in (self._copier, *readers, self._writer) if thread is not None]
+        self._copier = self._readers = self._writer = None
         for thread in closing:
             await thread.close()
         guards.close_unused()
@@ -128,13 +130,21 @@ class SqliteDatabase:
                 return work(self._writer, begun=True)
         return await self._writer.call(work)
 
-    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
-        if self._reader is None:
+    async def read(
+        self,
+        script: Callable[[], database.Script[T]],
+        *,
+        snapshot: bool = True,
+        brief: bool = False,
+        long: bool = False,
+    ) -> T:
+        if self._readers is None:
             raise errors.NotRunning()
         if brief:
             with _typed_errors:
                 return self._drive(self._on_the_spot, script())
-        return await self._reader.call(lambda thread: self._snapshot(thread.connection, script))
+        reader = self._readers.long() if long else self._readers.quick()
+        return await reader.call(lambda thread: self._snapshot(self._connected(thread), script))
 
     def seen_by(self, tenant: str) -> database.Database:
         return self
@@ -160,10 +170,11 @@ class SqliteDatabase:
         """Other processes look at `data_version` themselves."""
 
     async def settings(self) -> dict[str, Any]:
-        if self._reader is None or self._writer is None:
+        if self._readers is None or self._writer is None:
             raise errors.NotRunning()
-        version = await self._reader.call(lambda thread: _pragma(thread.connection, "user_version"))
-        journal = await self._reader.call(lambda thread: _pragma(thread.connection, "journal_mode"))
+        reader = self._readers.quick()
+        version = await reader.call(lambda thread: _pragma(self._connected(thread), "user_version"))
+        journal = await reader.call(lambda thread: _pragma(self._connected(thread), "journal_mode"))
         synchronous = await self._writer.call(lambda thread: _pragma(thread.connection, "synchronous"))
         return {
             "database": "SQLite",
@@ -248,8 +259,11 @@ class SqliteDatabase:
             thread.connection.set_busy_timeout(BUSY_SECONDS * 1000)
             thread.connection.pragma("user_version")  # a connection that has read nothing knows of no log to copy
 
-    def _open_reader(self, thread: _Thread) -> None:
-        thread.connection = self._open_to_read()
+    def _connected(self, thread: _Thread) -> Connection:
+        """Most programs never need the second reader, or the one for long reads."""
+        if not hasattr(thread, "connection"):
+            thread.connection = self._open_to_read()
+        return thread.connection
 
     def _open_to_read(self) -> Connection:
         with _typed_errors:
@@ -447,6 +461,10 @@ class _Thread:
         """It has done all that it was asked for, also what nobody waits for any more: its connection is not in use."""
         return self._asked == self._done
 
+    @property
+    def waiting(self) -> int:
+        return self._asked - self._done
+
     async def call(self, function: Callable[[_Thread], T]) -> T:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -480,6 +498,35 @@ class _Thread:
                 return
             work()
             self._done += 1
+
+
+class _Readers:
+    """Threads that read: several for what is quick, and one for what is long, so that nobody who is quick waits for it.
+
+    While one that is quick takes its time all the same, the others go on."""
+
+    def __init__(self) -> None:
+        self.threads: list[_Thread] = []
+        self._quick = [self._made("ostinato-reader")]
+        self._long: _Thread | None = None
+
+    def quick(self) -> _Thread:
+        for thread in self._quick:
+            if thread.idle:
+                return thread
+        if len(self._quick) < QUICK_READERS:
+            self._quick.append(self._made(f"ostinato-reader-{len(self._quick) + 1}"))
+            return self._quick[-1]
+        return min(self._quick, key=lambda thread: thread.waiting)
+
+    def long(self) -> _Thread:
+        if self._long is None:
+            self._long = self._made("ostinato-long-reader")
+        return self._long
+
+    def _made(self, name: str) -> _Thread:
+        self.threads.append(_Thread(name))
+        return self.threads[-1]
 
 
 def _connect(path: str) -> Connection:

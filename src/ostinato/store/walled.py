@@ -13,7 +13,9 @@ T = TypeVar("T")
 class Whole(database.Database, Protocol):
     """A database that can read on behalf of a tenant."""
 
-    async def read_as(self, tenant: str, script: Callable[[], database.Script[T]], *, snapshot: bool) -> T: ...
+    async def read_as(
+        self, tenant: str, script: Callable[[], database.Script[T]], *, snapshot: bool, long: bool
+    ) -> T: ...
 
 
 class WalledDatabase(around.Around[Whole]):
@@ -36,8 +38,15 @@ class WalledDatabase(around.Around[Whole]):
     ) -> T:
         return await self._inner.write(script, optimistic=optimistic, brief=brief, committed=committed)
 
-    async def read(self, script: Callable[[], database.Script[T]], *, snapshot: bool = True, brief: bool = False) -> T:
-        return await self._inner.read_as(self._tenant, script, snapshot=snapshot)
+    async def read(
+        self,
+        script: Callable[[], database.Script[T]],
+        *,
+        snapshot: bool = True,
+        brief: bool = False,
+        long: bool = False,
+    ) -> T:
+        return await self._inner.read_as(self._tenant, script, snapshot=snapshot, long=long)
 
     def seen_by(self, tenant: str) -> database.Database:
         return WalledDatabase(self._inner, tenant)

@@ -52,11 +52,13 @@ async def audit(target: store.Store, tenant: str | None = None) -> Report:
 
 
 async def _look_beside(target: store.Store, tenant: str, report: Report) -> None:
-    """What belongs to no job that there is, and what is kept of items and gates outside of jobs."""
+    """What belongs to no job that there is, and what is kept of items and results outside of jobs."""
     for job_id, tables in (await beside.orphans(target.db, tenant)).items():
         message = f"its row is missing, and there is something of it in {', '.join(tables)}"
         report.problems.append(Problem("I8", tenant, job_id, None, message))
     async for invariant, message in beside.of_items(target.db, tenant):
+        report.problems.append(Problem(invariant, tenant, "", None, message))
+    async for invariant, message in beside.of_results(target.db, tenant):
         report.problems.append(Problem(invariant, tenant, "", None, message))
 
 

@@ -204,6 +204,34 @@ async def test_what_is_changed_of_an_item_is_found(url: str, changed: str) -> No
     assert all(any(wanted in message for message in found) for wanted in says), found
 
 
+OF_RESULTS = {
+    "what was saved": ("UPDATE result SET document = CAST('{}' AS {bytes}) WHERE job_id = 'one'", "is not what was"),
+    "which words it has": ("UPDATE result SET text = CAST('0' AS {bytes}) WHERE job_id = 'one'", "is not what was"),
+    "of which job it is": ("UPDATE result SET job_id = 'other' WHERE job_id = 'one'", "is not what was saved"),
+    "what it is found by": ("UPDATE result_field SET value = 'flood' WHERE value = 'fire'", "is found by something"),
+    "what it is about": (
+        "DELETE FROM result_vector WHERE number = (SELECT min(number) FROM result)",
+        "is found by something else",
+    ),
+    "that it is there": ("DELETE FROM result WHERE job_id = 'one'", "1 results are saved, and 2 are counted"),
+}
+
+
+@pytest.mark.parametrize("changed", OF_RESULTS)
+async def test_what_is_changed_of_a_result_is_found(url: str, changed: str) -> None:
+    """A-4: a saved result, its fields and its vector."""
+    sql, says = OF_RESULTS[changed]
+    async with testing.open(build(url)) as kit:
+        await kit.app.results.save("one", {"summary": "A fire", "category": "fire"}, domain="incidents")
+        for job_id in ("two", "three"):
+            await kit.app.results.save(job_id, {"summary": "Gone"})
+        await kit.app.results.delete((await kit.app.results.list())[0].result_id)
+        assert not (await audit.audit(kit.app.engine.store)).problems
+        await run_sql(url, sql)
+        (problem,) = (await audit.audit(kit.app.engine.store)).problems
+    assert says in problem.message
+
+
 async def test_guards_that_are_gone_are_missed(url: str) -> None:
     """A-6: without its triggers the database takes illegal moves and changed events without a word."""
     async with testing.open(build(url)) as kit:

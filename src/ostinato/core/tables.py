@@ -218,6 +218,7 @@ RESULT = Table(
     ),
     ("job_id",),
 )
+RESULT_DIGEST = Table("result_digest", (number("number"), number("digest")), ("number",))
 TENANT = Table("tenant", (number("budget_day", nullable=True), number("budget_month", nullable=True)), ())
 
 # --- what is written of them -----------------------------------------------------------------------------------------
@@ -314,6 +315,7 @@ WRITES: dict[str, Write] = {
         ),
         insert("Append pages of events.", EVENT_PAGE),
         insert("Save results.", RESULT),
+        insert("Note what results are known by.", RESULT_DIGEST),
         insert("The statuses of a version of a pipeline.", PIPELINE_STATUS),
         insert("The legal moves of a version of a pipeline.", STATE_TRANSITION),
     )

@@ -47,6 +47,8 @@ STEPS: Final = Topic("steps", HOUR, 35 * DAY)
 """Attempts at steps, and how many microseconds they took: under `pipeline/step/how it ended`."""
 STEP_TIMES: Final = Topic("steps.times", HOUR, 35 * DAY)
 """How many attempts were completed in about so much time: under `pipeline/step/bin`."""
+RESULTS: Final = Topic("results")
+"""Saved results: how many there are."""
 
 TOPICS: Final = (USAGE, TOKENS, ITEMS_ENDED, STEPS, STEP_TIMES)
 """Those that the pruner knows to remove buckets of."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from ostinato.core import codec, courses, items
 from ostinato.store import courses as course_cache
-from ostinato.store import database, snapshots
+from ostinato.store import database, results, snapshots
 from ostinato.store.database import fetch
 
 TABLES = (
@@ -59,6 +59,51 @@ async def of_items(db: database.Database, tenant: str) -> AsyncIterator[Found]:
 
 def _read_items(tenant: str, after: str) -> database.Script[list[database.Row]]:
     return (yield fetch("audit_items", tenant=tenant, after=after, most=ITEMS_AT_ONCE, mark=codec.SEAL_MARK))
+
+
+async def of_results(db: database.Database, tenant: str) -> AsyncIterator[Found]:
+    """Each saved result is what was saved, with all that it is found by, and there are as many as are counted."""
+    place = (-1, 0)
+    while page := await db.read(functools.partial(_read_results, tenant, place)):
+        for result_id, problem in page[1]:
+            yield "I4", f"result {result_id!r} {problem}"
+        if page[0] is None:
+            break
+        place = page[0]
+    ((there, counted),) = await db.read(functools.partial(_count_results, tenant), snapshot=False)
+    if there != counted:
+        yield "I8", f"{there} results are saved, and {counted} are counted"
+
+
+def _read_results(
+    tenant: str, place: tuple[int, int]
+) -> database.Script[tuple[tuple[int, int] | None, list[tuple[str, str]]]]:
+    """Where to go on, and what is wrong with the next results."""
+    found: list[tuple[str, str]] = []
+    rows = yield fetch("audit_results", tenant=tenant, at=place[0], number=place[1], most=ITEMS_AT_ONCE)
+    for number, result_id, job_id, domain, kind, _, document, text, digest in rows:
+        if any(part is not None and part[:1] == codec.SEAL_MARK for part in (document, text)):
+            found.append((result_id, "cannot be decrypted"))
+        elif digest is not None:
+            fields = {row[0]: row[1] for row in (yield fetch("audit_result_fields", tenant=tenant, number=number))}
+            vectors = yield fetch("audit_result_vector", tenant=tenant, number=number)
+            model, vector = (vectors[0][0], _numbers(vectors[0][1])) if vectors else ("", None)
+            parts = (result_id, job_id, domain, kind, document, text)
+            if results.digest_of(parts, fields, model, vector) != digest:
+                found.append((result_id, "is not what was saved, or is found by something else"))
+    last = (rows[-1][5], rows[-1][0]) if rows else None
+    return last, found
+
+
+def _numbers(stored: bytes | str) -> list[int]:
+    """A vector: a byte for each number, or the numbers as text."""
+    if isinstance(stored, str):
+        return [int(number) for number in codec.decode(stored)]
+    return [number - 256 if number > 127 else number for number in stored]
+
+
+def _count_results(tenant: str) -> database.Script[list[database.Row]]:
+    return (yield fetch("audit_result_count", tenant=tenant))
 
 
 def _moves(tenant: str) -> database.Script[list[Found]]:

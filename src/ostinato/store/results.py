@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ostinato import errors
 from ostinato.core import codec, cursors, filters, ranking, result_filters
-from ostinato.store import database
+from ostinato.core import tallies as core_tallies
+from ostinato.store import database, tallies
 from ostinato.store.database import fetch
 
 RANKED = 20_000
@@ -18,6 +20,9 @@ DEPTH = 100
 """Places of each of the two lists that count when they are fused."""
 AT_ONCE = 500
 """Results that are saved in one transaction."""
+
+
+_COUNT: core_tallies.TallyKey = (core_tallies.RESULTS.name, "", 0)
 
 
 class NewResult(NamedTuple):
@@ -75,6 +80,8 @@ class Results:
     db: database.Database
     results_indexed: bool
     """Whether anything beside the rows themselves is kept of results."""
+    writer_of_tallies: Callable[[int], str]
+    """Under which name this process counts at a moment."""
 
     async def save_result(self, tenant: str, new: NewResult) -> Saved:
         """Save the result of a job; a job has one. Saving it again changes nothing and says where it is."""
@@ -94,7 +101,9 @@ class Results:
         fresh = {item.job_id: item for item in new if item.job_id not in before}
         if fresh:
             now = self.db.now()
-            yield database.Run([("insert_result", [_row(tenant, item, now) for item in fresh.values()])])
+            new_rows = [_row(tenant, item, now) for item in fresh.values()]
+            more = tallies.rows_of(tenant, {_COUNT: (len(fresh), 0)}, self.writer_of_tallies(now))
+            yield database.Run([("insert_result", new_rows), ("add_tally", more)])
             there = yield from _of_jobs(tenant, list(fresh))
             if self.results_indexed:
                 yield from _index(tenant, now, [(there[job_id].number, item) for job_id, item in fresh.items()])
@@ -182,11 +191,28 @@ def _of_jobs(tenant: str, job_ids: list[str]) -> database.Script[dict[str, _Plac
 
 
 def _row(tenant: str, new: NewResult, now: int) -> tuple[Any, ...]:
-    text = codec.encode(new.text, "text")
-    return (tenant, new.result_id, new.job_id, new.domain, new.kind, now, new.document, text)
+    return (tenant, new.result_id, new.job_id, new.domain, new.kind, now, new.document, _text(new))
+
+
+def _text(new: NewResult) -> bytes:
+    return codec.encode(new.text, "text")
+
+
+def _digest(new: NewResult) -> int:
+    parts = (new.result_id, new.job_id, new.domain, new.kind, new.document, _text(new))
+    return digest_of(parts, new.fields, new.model, new.vector)
+
+
+def digest_of(parts: Sequence[str | bytes], fields: Mapping[str, str], model: str, vector: Sequence[int] | None) -> int:
+    """By which the audit knows a result with all that it is found by. (What is encrypted proves itself.)"""
+    said = [part.decode() if isinstance(part, bytes) else part for part in parts]
+    found_by = [dict(fields), [model, list(vector)] if vector else None]
+    digest = hashlib.sha256(codec.encode_canonical([*said, *found_by])).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
 
 
 def _index(tenant: str, now: int, items: Sequence[tuple[int, NewResult]]) -> database.Script[None]:
+    yield database.Run([("insert_result_digest", [(tenant, number, _digest(item)) for number, item in items])])
     fields = [(number, key, value) for number, item in items for key, value in item.fields.items()]
     if fields:
         yield fetch("insert_result_fields", tenant=tenant, created_at=now, rows=fields)
@@ -203,9 +229,12 @@ def _index(tenant: str, now: int, items: Sequence[tuple[int, NewResult]]) -> dat
 
 
 def _delete(tenant: str, numbers: list[int]) -> database.Script[int]:
-    for block in ("delete_result_fields", "delete_result_words", "delete_result_vectors"):
+    for block in ("delete_result_digests", "delete_result_fields", "delete_result_words", "delete_result_vectors"):
         yield fetch(block, tenant=tenant, numbers=numbers)
-    return len((yield fetch("delete_results", tenant=tenant, numbers=numbers)))
+    gone = len((yield fetch("delete_results", tenant=tenant, numbers=numbers)))
+    if gone:
+        yield database.Run([("add_tally", tallies.rows_of(tenant, {_COUNT: (-gone, 0)}, ""))])
+    return gone
 
 
 # --- finding -----------------------------------------------------------------------------------------------------

@@ -83,6 +83,9 @@ READS = {
     "list_outside_events": _read(tables.OUTSIDE_EVENT),
     "read_outside_events": _read(tables.OUTSIDE_EVENT),
     "read_item": _read(tables.ITEM),
+    "audit_results": _read(
+        tables.RESULT, "number result_id job_id domain kind created_at document text", leniently=True
+    ),
     "audit_items": _read(tables.ITEM, "item_id digest payload", leniently=True),
     "load_items": _LOADED_ITEM,
     "load_items_by_id": _LOADED_ITEM,

@@ -112,6 +112,7 @@ class Store(
         self.budgets = budgets.BudgetCache()
         self.courses = courses.CourseCache()
         self._writer = tallies.Writer()
+        self.writer_of_tallies = self._writer.name
 
     def seen_by(self, tenant: str) -> Self:
         """The same store, with what it remembers, on a database that shows nothing of other tenants."""

@@ -177,3 +177,19 @@ FROM (
     SELECT DISTINCT x.job_id FROM gate_key x WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
 ) d
 ORDER BY d.job_id;
+
+-- name: audit_results
+-- Saved results with what they are known by, from a place on.
+SELECT r.number, r.result_id, r.job_id, r.domain, r.kind, r.created_at, r.document, r.text, d.digest
+FROM result r LEFT JOIN result_digest d ON d.tenant = r.tenant AND d.number = r.number
+WHERE r.tenant = :tenant AND r.number > 0 AND (r.created_at, r.number) > (:at, :number)
+ORDER BY r.created_at, r.number LIMIT :most;
+
+-- name: audit_result_fields
+-- The fields by which a result is found.
+SELECT key, value FROM result_field WHERE tenant = :tenant AND number = :number;
+
+-- name: audit_result_count
+-- How many results there are, and how many are counted.
+SELECT (SELECT count(*) FROM result r WHERE r.tenant = :tenant), coalesce(sum(t.count), 0)
+FROM tally t WHERE t.tenant = :tenant AND t.topic = 'results';

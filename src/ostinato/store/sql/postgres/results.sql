@@ -88,6 +88,10 @@ WHERE m.score >= :least
 ORDER BY m.score DESC, m.number DESC
 LIMIT :most;
 
+-- name: delete_result_digests
+-- Remove what belongs to results.
+DELETE FROM result_digest WHERE tenant = :tenant AND number = ANY(:numbers::int8[]);
+
 -- name: delete_result_fields
 -- Remove what belongs to results.
 DELETE FROM result_field WHERE tenant = :tenant AND number = ANY(:numbers::int8[]);
@@ -103,3 +107,8 @@ DELETE FROM result_vector WHERE tenant = :tenant AND number = ANY(:numbers::int8
 -- name: delete_results
 -- Remove results.
 DELETE FROM result WHERE tenant = :tenant AND number = ANY(:numbers::int8[]) RETURNING number;
+
+-- name: audit_result_vector
+-- What a result is about, as it is stored.
+SELECT model, translate(embedding::text, '{}', '[]') FROM result_vector
+WHERE tenant = :tenant AND number = :number;

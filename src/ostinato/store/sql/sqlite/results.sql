@@ -88,6 +88,10 @@ WHERE m.score >= :least
 ORDER BY m.score DESC, m.number DESC
 LIMIT :most;
 
+-- name: delete_result_digests
+-- Remove what belongs to results.
+DELETE FROM result_digest WHERE tenant = :tenant AND number IN (SELECT value FROM json_each(:numbers));
+
 -- name: delete_result_fields
 -- Remove what belongs to results.
 DELETE FROM result_field WHERE tenant = :tenant AND number IN (SELECT value FROM json_each(:numbers));
@@ -104,3 +108,7 @@ DELETE FROM result_vector WHERE +tenant = :tenant AND number IN (SELECT value FR
 -- name: delete_results
 -- Remove results.
 DELETE FROM result WHERE +tenant = :tenant AND number IN (SELECT value FROM json_each(:numbers)) RETURNING number;
+
+-- name: audit_result_vector
+-- What a result is about, as it is stored.
+SELECT model, embedding FROM result_vector WHERE tenant = :tenant AND number = :number;

@@ -525,7 +525,7 @@ class Ostinato:
     async def audit_log(self, **filters: Any) -> list[views.AuditEntryView]:
         """Entries of the audit log, newest first, by actor, action or target; `before` a number, at `most` so many."""
         found = await self.engine.store.audit_entries(self.tenant, **filters)
-        return [views.audit_entry_view(entry) for entry in found]
+        return [views.audit_entry_view(entry, refused=refused) for entry, refused in found]
 
     async def verify_audit_log(self, *, head: str | None = None) -> audit_chain.Verdict:
         """Whether the log is as it was written; `head` is an end of it that was noted elsewhere, as `SEQ:HASH`."""

@@ -11,6 +11,7 @@ from ostinato import errors, views
 from ostinato import secrets as secrets_
 from ostinato.core import approvals, arguments, codec, commands, filters, moments
 from ostinato.core.commands import asking
+from ostinato.engine import scribe
 from ostinato.store import approvals as inbox
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class Approvals:
         outputs = await target.dependency_outputs(tenant, (job_id, task_id), None)
         return ApprovalDetail(approval_view(found), outputs)
 
+    @scribe.telling_refusals
     async def decide(
         self,
         job_id: str,

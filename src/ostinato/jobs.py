@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ostinato import errors, views
 from ostinato import secrets as secrets_
 from ostinato.core import arguments, codec, commands, filters, graph, states, usage, why
+from ostinato.engine import scribe
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
@@ -85,6 +86,7 @@ class Job:
         found = await target.events(self._app.tenant, self.job_id, task_id=task_id, after=after, most=most)
         return [views.event_view(event, row.correlation_id) for event in found]
 
+    @scribe.telling_refusals
     async def add_tasks(self, tasks: Sequence[Any], *, actor: str | None = None) -> list[str]:
         """Let the running job grow: all of the tasks or none of them."""
         running = self._app.engine
@@ -98,18 +100,21 @@ class Job:
     async def signal(self, name: str, payload: Any = None) -> bool:
         return await self._app.signal(self.job_id, name, payload)
 
+    @scribe.telling_refusals
     async def cancel(self, reason: str | None = None, *, actor: str | None = None) -> str:
         """Stop the job. The answer says who won: `cancelled`, or the state in which it had already ended."""
         arguments.text_or_none(reason, "reason")
         await self._app.note(actor, "jobs.cancel", self.job_id, reason=reason)
         return await self._app.engine.execute(commands.CancelJob(self.job_id, reason, actor))
 
+    @scribe.telling_refusals
     async def set_budget(self, budget: float | None, *, actor: str | None = None) -> views.JobView:
         """What the job may cost from now on; None is anything. What waits for that goes on."""
         amount = None if budget is None else usage.micros(budget, "budget")
         await self._app.note(actor, "jobs.setBudget", self.job_id, budget=budget)
         return views.job_view(await self._app.engine.execute(commands.SetBudget(self.job_id, amount, actor)))
 
+    @scribe.telling_refusals
     async def cancel_task(
         self,
         task_id: str,
@@ -127,6 +132,7 @@ class Job:
             commands.CancelTask(self.job_id, task_id, reason, _person(actor, called, scopes))
         )
 
+    @scribe.telling_refusals
     async def skip_task(
         self,
         task_id: str,
@@ -145,6 +151,7 @@ class Job:
             commands.SkipTask(self.job_id, task_id, reason, _person(actor, called, scopes))
         )
 
+    @scribe.telling_refusals
     async def complete_task(self, task_id: str, output: Any = None, *, actor: str | None = None) -> str:
         """Give an external task its result. The answer is its state; a second time changes nothing."""
         arguments.text(task_id, "task_id")
@@ -153,6 +160,7 @@ class Job:
         await self._app.note(actor, "tasks.complete", f"{self.job_id}/{task_id}")
         return await self._app.engine.execute(commands.CompleteTask(self.job_id, task_id, data, actor))
 
+    @scribe.telling_refusals
     async def fail_task(
         self, task_id: str, message: str, *, error_type: str = "ExternalFailure", actor: str | None = None
     ) -> str:
@@ -165,6 +173,7 @@ class Job:
         await self._app.note(actor, "tasks.fail", f"{self.job_id}/{task_id}")
         return await self._app.engine.execute(commands.FailTask(self.job_id, task_id, failure))
 
+    @scribe.telling_refusals
     async def retry_task(
         self, task_id: str, *, input: Mapping[str, Any] | None = None, actor: str | None = None
     ) -> None:
@@ -174,6 +183,7 @@ class Job:
         await self._app.note(actor, "tasks.retry", f"{self.job_id}/{task_id}", newInput=input is not None)
         await self._app.engine.execute(commands.RetryTasks(self.job_id, [task_id], inputs, actor))
 
+    @scribe.telling_refusals
     async def resume(
         self,
         *,

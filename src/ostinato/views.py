@@ -196,6 +196,10 @@ class AuditEntryView(msgspec.Struct, frozen=True, rename="camel"):
     request_id: str | None
     details: Any
     hash: str
+    outcome: str
+    """`refused`, or `accepted` if nothing refused it."""
+    refuses: int | None
+    """The entry that this one says was refused."""
 
 
 def moment(micros: int | None) -> datetime.datetime | None:
@@ -277,7 +281,7 @@ def execution_view(one: executions.Execution) -> ExecutionView:
     )
 
 
-def audit_entry_view(entry: audit_chain.Entry) -> AuditEntryView:
+def audit_entry_view(entry: audit_chain.Entry, *, refused: bool = False) -> AuditEntryView:
     return AuditEntryView(
         seq=entry.seq,
         at=moments.moment(entry.at),
@@ -287,6 +291,8 @@ def audit_entry_view(entry: audit_chain.Entry) -> AuditEntryView:
         request_id=entry.request_id,
         details=codec.decode(entry.details),
         hash=entry.hash.hex(),
+        outcome="refused" if refused else "accepted",
+        refuses=entry.refuses,
     )
 
 

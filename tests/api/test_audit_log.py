@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from ostinato import views
 from ostinato.api import audited, routing
 from ostinato.api.graphql import schema
 from tests.api import test_access
@@ -74,11 +75,21 @@ async def test_a_route_records_its_action_even_if_it_is_refused(site: Site, name
         worker = {"workerId": "some-worker", "functions": [{"name": "print"}]}
         await admin.post("/v1/work/register", json=worker)
     before = len(await site.home.audit_log())
-    await test_access.ask(admin, route, made.job_id)
+    answer = await test_access.ask(admin, route, made.job_id)
     after = await site.home.audit_log()
-    assert [entry.action for entry in after[: len(after) - before]] == (
+    new = after[: len(after) - before]
+    assert [entry.action for entry in new if entry.refuses is None] == (
         [audited.ROUTES[name]] if name in audited.ROUTES else []
     )
+    check_outcomes(new, answer.json()["code"] if new and answer.status_code >= 400 else None)
+
+
+def check_outcomes(entries: list[views.AuditEntryView], error: str | None) -> None:
+    """B8: a refused order is in the log as refused, with why."""
+    assert {entry.outcome for entry in entries} <= {"accepted" if error is None else "refused"}
+    orders = [entry.seq for entry in entries if entry.refuses is None]
+    told = [(entry.refuses, entry.details) for entry in entries if entry.refuses is not None]
+    assert told == ([] if error is None else [(seq, {"error": error}) for seq in orders])
 
 
 MUTATIONS = """
@@ -146,8 +157,10 @@ async def test_a_mutation_records_its_action_even_if_it_is_refused(site: Site, n
     await site.home.submit(IDLE | {"jobId": "idle"})
     admin = await site.admin()
     (query,) = [line for line in MUTATIONS.splitlines() if line.startswith(f"mutation {name} ")]
-    await admin.post("/graphql", json={"query": query})
-    assert [entry.action for entry in await site.home.audit_log()] == [audited.MUTATIONS[name]]
+    answer = (await admin.post("/graphql", json={"query": query})).json()
+    entries = await site.home.audit_log()
+    assert [entry.action for entry in entries if entry.refuses is None] == [audited.MUTATIONS[name]]
+    check_outcomes(entries, answer["errors"][0]["extensions"]["code"] if "errors" in answer else None)
 
 
 async def test_who_registered_a_worker_is_in_the_log(site: Site) -> None:

@@ -69,7 +69,7 @@ async def test_a_person_completes_it(url: str) -> None:
             "Task Waiting", "Approval Requested", "Approval Decided", "Task Completed",
         ]  # fmt: skip
         assert (await decide(made, notes="well done")).again, "a request that is sent twice counts once"
-        with pytest.raises(errors.ApprovalDecided, match="no longer waiting: approve"):
+        with pytest.raises(errors.ApprovalDecided, match="no longer waiting: it is approved"):
             await decide(made, by="bob")
         await kit.audit()
 

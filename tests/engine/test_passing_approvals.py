@@ -172,3 +172,25 @@ async def test_who_adds_an_approval_or_what_it_guards_may_not_decide(url: str) -
             await decide(made, by="ann", task_id=task_id)
         await kit.run_until_idle()
         await kit.audit()
+
+
+async def test_what_is_refused_in_python_is_in_the_log_as_refused(url: str) -> None:
+    """B8: with the code of the error; what is done for nobody by name is in no log."""
+    app = support.make(url)
+    async with testing.open(app) as kit:
+        made = await app.submit(job(approval(approvers=["bob"])))
+        await kit.run_until_idle()
+        with pytest.raises(errors.NotAnApprover):
+            await decide(made, by="eve")
+        with pytest.raises(errors.NotAnApprover):
+            await made.skip_task("ok", actor="eve")
+        await decide(made, by="bob")
+        entries = [(e.actor, e.action, e.outcome, e.refuses, e.details.get("error")) for e in await app.audit_log()]
+        assert entries == [
+            ("bob", "approvals.decide", "accepted", None, None),
+            ("eve", "tasks.skip", "refused", 3, "not_an_approver"),
+            ("eve", "tasks.skip", "refused", None, None),
+            ("eve", "approvals.decide", "refused", 1, "not_an_approver"),
+            ("eve", "approvals.decide", "refused", None, None),
+        ]
+        assert (await app.verify_audit_log()).problem is None

@@ -129,7 +129,7 @@ async def test_nobody_decides_again_what_was_rejected(url: str) -> None:
         await enter(kit)
         await kit.app.pipelines.decide("a1", "reject", actor="rita")
         await kit.run_until_idle()
-        with pytest.raises(errors.ApprovalDecided, match="no longer waiting: reject"):
+        with pytest.raises(errors.ApprovalDecided, match="no longer waiting: it is rejected"):
             await kit.app.pipelines.decide("a1", "re-enrich", actor="rita")
         assert await status(kit) == 540
 

@@ -192,7 +192,7 @@ async def test_an_item_that_was_moved_to_an_end_by_hand_is_asked_about_no_more(u
         await kit.app.pipelines.move("a1", "duplicate", actor="rita", reason="we had it")
         assert (await status(kit), await kit.app.approvals.list()) == (520, [])
         assert (await (await kit.app.job("a1:1")).info()).state == "cancelled"
-        with pytest.raises(errors.ApprovalDecided, match="no longer waiting: withdrawn"):
+        with pytest.raises(errors.ApprovalDecided, match="no longer waiting: it is withdrawn"):
             await kit.app.pipelines.decide("a1", "approve", actor="rolf")
         await kit.app.pipelines.restart("a1", "summarize")
         await kit.run_until_idle()

@@ -30,10 +30,10 @@ def test_a_chain_holds_from_its_start_to_its_end() -> None:
     assert (found.entries, found.seq, found.hash, found.problem) == (5, 5, entries[-1].hash.hex(), None)
 
 
-@pytest.mark.parametrize("field", ["at", "actor", "action", "target", "request_id", "details", "hash"])
+@pytest.mark.parametrize("field", ["at", "actor", "action", "target", "request_id", "details", "hash", "refuses"])
 def test_every_field_of_an_entry_is_covered(field: str) -> None:
     entries = chain(5)
-    other: dict[str, Any] = {"at": 99, "details": b'{"n":9}', "hash": bytes(32)}
+    other: dict[str, Any] = {"at": 99, "refuses": 1, "details": b'{"n":9}', "hash": bytes(32)}
     entries[2] = msgspec.structs.replace(entries[2], **{field: other.get(field, "other")})
     assert verdict(entries).broken_seq == 3
 
@@ -70,3 +70,13 @@ def test_what_cannot_be_stored_is_refused(wrong: dict[str, Any]) -> None:
     fields: dict[str, Any] = {"actor": "a", "action": "b", "target": "", "request_id": None, "details": {}}
     with pytest.raises(errors.InvalidInput):
         audit_chain.new_entry(**(fields | wrong))
+
+
+def test_entries_of_before_there_were_refusals_hold() -> None:
+    """B8: what refuses nothing is hashed as it always was."""
+    [entry] = chain(1)
+    assert entry.hash.hex() == "13b516fb046bee774f230459eaab96beb1fd2633433da537d11323cb6daaf15f"
+    refused = audit_chain.next_entry("t", (1, entry.hash), 5, audit_chain.refusal(entry, "not_an_approver"))
+    assert (refused.refuses, refused.details, verdict([entry, refused]).problem) == (
+        1, b'{"error":"not_an_approver"}', None,
+    )  # fmt: skip

@@ -12,6 +12,7 @@ type says, or that come in other media types than JSON.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
@@ -31,6 +32,7 @@ from starlette.websockets import WebSocket
 from ostinato import errors
 from ostinato.api import schemas
 from ostinato.core import codec, documents, scopes, shapes
+from ostinato.engine import scribe
 
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
@@ -123,7 +125,9 @@ class Routes:
                 """Once for all servers of a process: it knows none of them, and takes long to make."""
                 known: set[str] = set()
                 checks = [Depends(_query_check(known))]
-                route = APIRoute(path, call.endpoint(statuses[0]), dependencies=checks, **options)
+                route = APIRoute(
+                    path, call.endpoint(statuses[0], changes=method != "GET"), dependencies=checks, **options
+                )
                 known.update(_query_names(route.dependant))
                 return route
 
@@ -215,12 +219,13 @@ class _Call:
             for parameter in self._signature.parameters.values()
         )
 
-    def endpoint(self, status: int) -> Handler:
+    def endpoint(self, status: int, *, changes: bool) -> Handler:
         handler = self._handler
 
         @functools.wraps(handler)
         async def call(**given: Any) -> Response:
-            answer = await handler(**given)
+            async with scribe.refusals() if changes else contextlib.nullcontext():
+                answer = await handler(**given)
             if isinstance(answer, Response):
                 return answer
             if isinstance(answer, Reply):

@@ -30,6 +30,12 @@ Version = Annotated[
 ]
 
 
+def _shown(state: str) -> str:
+    from ostinato.core import approvals
+
+    return approvals.shown(state)
+
+
 @command(group, "ls")
 async def ls(
     settings: Settings,
@@ -61,7 +67,7 @@ async def ls(
         [
             x.job_id,
             x.task_id,
-            output.state(x.state),
+            output.state(_shown(x.state)),
             output.short(x.title),
             f"{x.approvals} of {x.quorum}",
             "anybody" if x.asked is None else output.short(", ".join(x.asked), 40),
@@ -95,7 +101,7 @@ def _show(asked: approving.ApprovalView, now: datetime.datetime) -> None:
     output.fields(
         [
             ("approval", asked.title),
-            ("state", output.state(asked.state)),
+            ("state", output.state(_shown(asked.state))),
             ("version", str(asked.version)),
             ("key", asked.key),
             ("decisions", ", ".join(asked.decisions)),
@@ -110,7 +116,13 @@ def _show(asked: approving.ApprovalView, now: datetime.datetime) -> None:
     if asked.made:
         output.say("")
         lines = [
-            [x.by, output.state(x.decision), output.ago(x.at, now), "edited" if x.edited else "", x.notes or ""]
+            [
+                x.by,
+                output.state(x.decision),
+                output.ago(x.at, now),
+                "edited" if x.edited else "",
+                x.notes or "",
+            ]
             for x in asked.made
         ]
         output.table(["by", "decision", "at", "", "notes"], lines, none="")
@@ -180,7 +192,7 @@ async def _decide(
     if settings.json:
         output.document(done)
         return
-    output.say(f"the approval is {done.state}, task {task_id} is {done.task_state}")
+    output.say(f"the approval is {_shown(done.state)}, task {task_id} is {done.task_state}")
     if done.again:
         output.note("you had decided so before: nothing has changed")
     elif done.state == "waiting":

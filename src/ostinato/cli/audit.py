@@ -69,10 +69,18 @@ async def _log(settings: Settings, head: str | None, filters: dict[str, Any]) ->
 
 def _show(entries: list[views.AuditEntryView], verdict: audit_chain.Verdict) -> None:
     lines = [
-        [str(e.seq), e.at.isoformat(timespec="seconds"), e.actor, e.action, e.target, output.short(e.details)]
+        [
+            str(e.seq),
+            e.at.isoformat(timespec="seconds"),
+            e.actor,
+            e.action,
+            e.target,
+            e.outcome,
+            output.short(e.details),
+        ]
         for e in entries
     ]
-    output.table(["entry", "at", "actor", "action", "target", "details"], lines, none="no entries")
+    output.table(["entry", "at", "actor", "action", "target", "outcome", "details"], lines, none="no entries")
     if verdict.problem is not None:
         output.say(f"the log is broken: {verdict.problem}")
     else:

@@ -233,8 +233,8 @@ async def move(
     from ostinato.cli import session
 
     async with _opened(settings) as app:
-        who = {"actor": session.actor(), "called": session.user()}
-        await app.pipelines.move(item_id, status, payload=_given(payload), reason=reason, **who)
+        me, called = session.actor(), session.user()
+        await app.pipelines.move(item_id, status, payload=_given(payload), reason=reason, actor=me, called=called)
         await _tell(settings, app, item_id)
 
 

@@ -16,6 +16,7 @@ from ostinato import app, errors
 from ostinato.cli import output
 from ostinato.cli.settings import Settings
 from ostinato.core import graph
+from ostinato.engine import scribe
 from ostinato.store import connect
 
 T = TypeVar("T")
@@ -74,7 +75,8 @@ async def opened(
         check_exists(target.url)
     await target.start(migrate=migrate)
     try:
-        yield target
+        async with scribe.refusals():
+            yield target
     finally:
         await target.stop()
 
@@ -123,13 +125,17 @@ def actor() -> str:
 
 
 def user() -> str | None:
-    """Who is at this machine."""
-    import getpass
-
+    """The user whose process this is, as the system knows them: not what a variable of the environment says."""
     try:
+        import pwd
+    except ImportError:  # Windows
+        import getpass
+
         return getpass.getuser()
-    except (OSError, KeyError):
-        return None
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # as in a container, where nobody has given it a name
+        return f"uid:{os.getuid()}"
 
 
 async def record(target: app.Ostinato, action: str, about: str = "", **details: Any) -> None:

@@ -141,6 +141,11 @@ def read(stored: bytes) -> Document:
     return _documents.decode(stored)
 
 
+def shown(state: str) -> str:
+    """How an approval stands, in a sentence: `approved`, or what was decided."""
+    return {APPROVE: "approved", REJECT: "rejected"}.get(state, state)
+
+
 def named(names: Sequence[str] | None) -> str | None:
     """Names as the inbox is searched for one: each between line breaks, which no name has."""
     return None if names is None else "\n" + "\n".join(names) + "\n"

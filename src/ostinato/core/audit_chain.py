@@ -28,6 +28,8 @@ class Entry(msgspec.Struct, frozen=True):
     details: bytes
     previous_hash: bytes
     hash: bytes
+    refuses: int | None = None
+    """The entry that this one says was refused."""
 
 
 class Verdict(msgspec.Struct, rename="camel"):
@@ -52,6 +54,8 @@ def entry_hash(tenant: str, entry: Entry) -> bytes:
         entry.request_id,
         hashlib.sha256(entry.details).hexdigest(),
     ]
+    if entry.refuses is not None:  # an entry that refuses nothing is hashed as before there were others
+        fields.append(entry.refuses)
     return hashlib.sha256(entry.previous_hash + codec.encode_canonical(fields)).digest()
 
 
@@ -71,6 +75,12 @@ def new_entry(actor: str, action: str, target: str, request_id: str | None, deta
             raise errors.InvalidInput(f"{field} must not be empty: the log says who did what", field=field)
     data = codec.encode(details, "the details of an audit entry", MAX_DETAILS)
     return Entry(0, 0, actor, action, target, request_id, data, START, b"")
+
+
+def refusal(entry: Entry, code: str) -> Entry:
+    """An entry, without a place yet, that says that what another one tells of was refused, and with which error."""
+    details = codec.encode_own({"error": code})
+    return Entry(0, 0, entry.actor, entry.action, entry.target, entry.request_id, details, START, b"", entry.seq)
 
 
 def check_text(text: object, field: str) -> None:

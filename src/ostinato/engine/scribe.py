@@ -3,13 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
+import functools
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
 
+from ostinato import errors
 from ostinato.core import audit_chain
 from ostinato.store import store
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 request_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("ostinato_request_id", default=None)
 """The request that is being answered here, if there is one: entries name it."""
+
+
+_orders: contextvars.ContextVar[list[tuple[Scribe, audit_chain.Entry]] | None] = contextvars.ContextVar(
+    "ostinato_orders", default=None
+)
+"""What has been recorded here and may still be refused."""
+
+
+@contextlib.asynccontextmanager
+async def refusals() -> AsyncGenerator[None]:
+    """Record of what is ordered in here that it was refused, if it was. A database that failed has refused nothing:
+    whether it was done is in the events."""
+    orders: list[tuple[Scribe, audit_chain.Entry]] = []
+    token = _orders.set(orders)
+    try:
+        yield
+    except errors.DatabaseError:
+        raise
+    except errors.OstinatoError as error:
+        for own, entry in orders:
+            if entry.refuses is None:
+                with contextlib.suppress(errors.DatabaseError):
+                    await own.record(audit_chain.refusal(entry, error.code))
+        raise
+    finally:
+        _orders.reset(token)
+
+
+def telling_refusals(order: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """The same for a whole function."""
+
+    @functools.wraps(order)
+    async def ordered(*args: P.args, **given: P.kwargs) -> T:
+        async with refusals():
+            return await order(*args, **given)
+
+    return ordered
 
 
 class Scribe:
@@ -25,7 +70,11 @@ class Scribe:
         self._waiting.append((entry, future))
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write(), name="ostinato-scribe")
-        return await future
+        placed = await future
+        orders = _orders.get()
+        if orders is not None:
+            orders.append((self, placed))
+        return placed
 
     async def _write(self) -> None:
         while self._waiting:

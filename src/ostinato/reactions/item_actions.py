@@ -130,7 +130,8 @@ class Actions(shelved.Shelved):
         row, _ = await self._engine.store.approval(self._tenant, job_id, review.review, None)
         if row.state != approvals.WAITING:
             raise errors.ApprovalDecided(
-                f"{review.title or review.review!r} is no longer waiting: {row.state}", state=row.state
+                f"{review.title or review.review!r} is no longer waiting: it is {approvals.shown(row.state)}",
+                state=row.state,
             )
         approvals.check_may_decide(
             approvals.read(row.document),

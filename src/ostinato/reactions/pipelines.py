@@ -11,6 +11,7 @@ import uuid_utils
 
 from ostinato import errors
 from ostinato.core import allowed, codec, commands, courses, documents, filters
+from ostinato.engine import scribe
 from ostinato.pipelines import diagram
 from ostinato.reactions import bulk, health, item_views, policies
 from ostinato.reactions.item_actions import Decision, Move, Restart
@@ -98,6 +99,7 @@ class Pipelines(bulk.Many, policies.Policies):
 
     # --- what is done with one of them -------------------------------------------------------------------------
 
+    @scribe.telling_refusals
     async def restart(
         self,
         item_id: str,
@@ -117,6 +119,7 @@ class Pipelines(bulk.Many, policies.Policies):
         await self._app.note(actor, "items.restart", check_item_id(item_id), at=_place(at))
         return await self._begin_again(item_id, how, actor)
 
+    @scribe.telling_refusals
     async def enrich(self, item_id: str, at: str | None = None, *, actor: str | None = None) -> commands.Entered:
         """Go on with an item, or if there is nothing left to do, begin it again where its review would."""
         await self._app.note(actor, "items.restart", check_item_id(item_id), at=_place(at))
@@ -126,6 +129,7 @@ class Pipelines(bulk.Many, policies.Policies):
             at = next((place for review in course.reviews.values() for place in review.again.values()), None)
         return await self._begin_again(item_id, Restart(at), actor)
 
+    @scribe.telling_refusals
     async def decide(
         self,
         item_id: str,
@@ -150,6 +154,7 @@ class Pipelines(bulk.Many, policies.Policies):
         course = await self.course(item.pipeline, item.version)
         return item_id if task_id in course.reviews else None
 
+    @scribe.telling_refusals
     async def move(
         self,
         item_id: str,
@@ -169,6 +174,7 @@ class Pipelines(bulk.Many, policies.Policies):
         await self._app.note(actor, "items.move", check_item_id(item_id), status=documents.short_text(status))
         return await self._move(item_id, Move(status, payload, reason, called, scopes), actor)
 
+    @scribe.telling_refusals
     async def roll_back(self, item_id: str, *, actor: str | None = None, reason: str | None = None) -> commands.Entered:
         """Give an item up: its run ends, and what its steps did is taken back where they say how."""
         await self._app.note(actor, "items.rollBack", check_item_id(item_id))

@@ -43,14 +43,14 @@ class AuditLog:
         target: str | None = None,
         before: int = NEWEST,
         most: int = 50,
-    ) -> list[audit_chain.Entry]:
-        """Entries, newest first; `before` is the number of the last one of the page before."""
+    ) -> list[tuple[audit_chain.Entry, bool]]:
+        """Entries, newest first, each with whether it was refused; `before` is the number of the last one of a page."""
         for field, given in (("actor", actor), ("action", action), ("target", target)):
             arguments.text_or_none(given, field)
         arguments.number(before, "before", 0)
         arguments.number(most, "most", 1)
 
-        def script() -> database.Script[list[audit_chain.Entry]]:
+        def script() -> database.Script[list[tuple[audit_chain.Entry, bool]]]:
             found = yield fetch(
                 "list_audit_entries",
                 tenant=tenant,
@@ -60,7 +60,7 @@ class AuditLog:
                 target=target,
                 most=most,
             )
-            return [audit_chain.Entry(*row) for row in found]
+            return [(audit_chain.Entry(*row[:-1]), bool(row[-1])) for row in found]
 
         return await self.db.read(script, snapshot=False)
 

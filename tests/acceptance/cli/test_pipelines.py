@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import json
+import os
+import pwd
 import re
 import subprocess
 import time
@@ -34,7 +35,7 @@ for name in ("fetch", "score", "summarize", "tag", "thumbnail"):
 async def forget(item_id):
     pass
 """
-ME = f"cli:{getpass.getuser()}"
+ME = f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
 
 
 @pytest.fixture(scope="module")

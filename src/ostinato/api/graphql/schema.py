@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from importlib import resources
 from typing import Any, cast
@@ -24,6 +25,7 @@ from ostinato.api.graphql import (
     resolvers,
     spending,
 )
+from ostinato.engine import scribe
 
 Resolver = Callable[..., Any]
 
@@ -45,7 +47,8 @@ def build() -> GraphQLSchema:
             if kind == "Subscription":
                 field.subscribe = _guarded(cast("Resolver", field.subscribe), needed[name])
             else:
-                field.resolve = _guarded(cast("Resolver", field.resolve), needed[name])
+                resolve = cast("Resolver", field.resolve)
+                field.resolve = _guarded(_telling(resolve) if kind == "Mutation" else resolve, needed[name])
     return made
 
 
@@ -69,6 +72,17 @@ def _guarded(resolve: Resolver, scope: str) -> Resolver:
         return resolve(parent, info, **given)
 
     return guarded
+
+
+def _telling(resolve: Resolver) -> Resolver:
+    """What is refused is in the audit log as refused."""
+
+    @scribe.telling_refusals
+    async def told(*args: Any, **given: Any) -> Any:
+        found = resolve(*args, **given)
+        return await found if inspect.isawaitable(found) else found
+
+    return told
 
 
 def show_error(error: GraphQLError, debug: bool = False) -> dict[str, Any]:

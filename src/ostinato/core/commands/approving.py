@@ -89,7 +89,9 @@ class Decide(msgspec.Struct, gc=False):
     def _check(self, book: ledger.Ledger, task: rows.Task, row: rows.Approval, document: approvals.Document) -> None:
         approval = document.approval
         if row.state != approvals.WAITING:
-            raise errors.ApprovalDecided(f"{approval.title!r} is no longer waiting: {row.state}", state=row.state)
+            raise errors.ApprovalDecided(
+                f"{approval.title!r} is no longer waiting: it is {approvals.shown(row.state)}", state=row.state
+            )
         if self.version is not None and self.version != row.version:
             raise errors.ApprovalDecided(
                 f"{approval.title!r} has changed since version {self.version} (now {row.version}): look at it again",

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ostinato import Context, Keyring, Retry, TerminalError, testing
+from ostinato import Context, Keyring, Retry, testing
 from tests.engine.test_encryption import ONE, stored
 from tests.index.support import AGENT, change
 from tests.pipelines.support import Newsroom, publishing
@@ -41,25 +41,26 @@ def word(kind: str) -> str:
     return f"Planted{kind}Word"
 
 
-def make(url: str) -> Newsroom:
+def make(url: str, keyring: Keyring | None) -> Newsroom:
     room = Newsroom(url, queues=("default", word("queue")))
     app = room.app
-    app.keyring = Keyring({"one": ONE})
+    app.keyring = keyring
     kind = type(word("Kind"), (Exception,), {})
 
     @app.function(word("function"), queue=word("queue"), retry=Retry(max_attempts=1))
     async def work(ctx: Context, said: Any = None) -> Any:
         await ctx.step(word("stepname"), lambda: word("stepresult"))
         await ctx.wait_for(word("signalname"))
-        await ctx.publish_status(word("published"))
+        await ctx.publish(word("published"))
         return [word("output"), word("large") * LARGE]
 
-    @app.function
+    @app.function(retry=Retry(max_attempts=1))
     async def bad() -> None:
-        local = word("message")
-        exec(compile(f"def {word('traceback')}(): raise TerminalError(local)\n{word('traceback')}()", "x", "exec"), {
-            "TerminalError": TerminalError, "local": local,
-        })  # fmt: skip
+        def fail() -> None:
+            raise ValueError(word("message"))
+
+        fail.__code__ = fail.__code__.replace(co_name=word("traceback"))
+        fail()
 
     @app.function(retry=Retry(max_attempts=1))
     async def kinds() -> None:
@@ -128,10 +129,17 @@ async def test_the_table_of_what_is_encrypted_is_true(url: str) -> None:
     """S-6: what the table calls encrypted is in no file and in no row, and what it calls readable is."""
     table = {start: how for text, how in rows().items() for start in PLANTED if text.startswith(start)}
     assert len(rows()) == len(PLANTED) == len(table), "each row is about something that is planted"
-    room = make(url)
-    async with testing.open(room.app) as kit:
+    async with testing.open(make(url, Keyring({"one": ONE})).app) as kit:
         await plant(kit)
         there = await stored(url)
     for start, kinds in PLANTED.items():
         for kind in kinds:
             assert (word(kind).encode() in there) == (table[start] == "readable"), (start, kind)
+
+
+async def test_without_keys_every_word_is_there(url: str) -> None:
+    """What is not found with keys has been planted."""
+    async with testing.open(make(url, None).app) as kit:
+        await plant(kit)
+        there = await stored(url)
+    assert [kind for kinds in PLANTED.values() for kind in kinds if word(kind).encode() not in there] == []

@@ -64,13 +64,13 @@ def _read_items(tenant: str, after: str) -> database.Script[list[database.Row]]:
 async def of_results(db: database.Database, tenant: str) -> AsyncIterator[Found]:
     """Each saved result is what was saved, with all that it is found by, and there are as many as are counted."""
     place = (-1, 0)
-    while page := await db.read(functools.partial(_read_results, tenant, place)):
+    while page := await db.read(functools.partial(_read_results, tenant, place), long=True):
         for result_id, problem in page[1]:
             yield "I4", f"result {result_id!r} {problem}"
         if page[0] is None:
             break
         place = page[0]
-    ((there, counted),) = await db.read(functools.partial(_count_results, tenant), snapshot=False)
+    ((there, counted),) = await db.read(functools.partial(_count_results, tenant), snapshot=False, long=True)
     if there != counted:
         yield "I8", f"{there} results are saved, and {counted} are counted"
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -32,9 +33,9 @@ DOCUMENT = {"tasks": [{"taskId": "a", "name": "speak"}]}
 
 
 @contextlib.contextmanager
-def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def running(folder: Path, *arguments: str, port: str = "0") -> Iterator[subprocess.Popen[str]]:
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}", "OSTINATO_URL": "postgresql://nobody@nowhere/never"}
-    command = [sys.executable, "-m", "ostinato.cli.main", "dev", *arguments, "--port", "0"]
+    command = [sys.executable, "-m", "ostinato.cli.main", "dev", *arguments, "--port", port]
     with open(folder / "complaints", "w") as complaints:
         process = subprocess.Popen(
             command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=complaints
@@ -96,6 +97,27 @@ def test_a_mistake_waits_for_its_cure(program: Path) -> None:
         assert process.poll() is None
         (program / "word.py").write_text("WORD = 'cured'")
         assert spoken(address(process)) == "cured"
+
+
+@pytest.mark.parametrize("reload", ["--reload", "--no-reload"])
+def test_b9_a_busy_port_is_the_end(program: Path, reload: str) -> None:
+    """B9: it waited for a change of a file, which would not have made the port free."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with running(program, "shop.py", reload, port=port) as process:
+            assert process.wait(timeout=20) == 1
+    said = (program / "complaints").read_text()
+    assert f"cannot listen on 127.0.0.1:{port}" in said
+    assert "when a file changes" not in said
+
+
+def test_b9_told_to_stop_while_it_waits_for_a_cure(program: Path) -> None:
+    """B9: being told to stop is no failure, whatever the program ended with."""
+    (program / "word.py").write_text("WORD = (")
+    with running(program, "shop.py") as process:
+        until(lambda: "when a file changes" in (program / "complaints").read_text())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
 
 
 def test_it_does_not_outlive_whoever_started_it(program: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from typing import Any
 
 import pytest
 from starlette.responses import PlainTextResponse
 
+import ostinato
 from ostinato import errors
 from ostinato.api import access, routing, server
 from ostinato.core import scopes
@@ -288,6 +290,56 @@ async def test_every_id_of_another_tenant_is_not_there(site: Site) -> None:
     for path, name in (("/v1/jobs", "jobs"), ("/v1/dead-letters", "deadLetters"), ("/v1/workers", "workers")):
         assert (await stranger.get(path)).json()[name] == []
         assert (await owner.get(path)).json()[name]
+
+
+CLASSES = {name for module in (ostinato, errors) for name in dir(module) if name[0].isupper() and len(name) > 3}
+PYTHON = re.compile(
+    rf"\b(?:{'|'.join(sorted(CLASSES | {'JobSpec', 'TaskSpec', 'NoneType', 'None', 'True', 'False', 'Struct'}))}|"
+    r"ServerOptions|Keyring|msgspec|pydantic|asyncio|Python|dicts?|app\.\w+|ctx\.\w+|\w+Error)\b"
+)
+PLAIN = {"Function", "Approval", "Retry", "Tool", "Price", "Usage", "Event", "Graph", "Task", "Gate", "Rule", "Worker"}
+"""Words of the glossary that are also names of classes."""
+WRONG: tuple[Any, ...] = ({}, [], 5, None, "x", {"unknown": 1}, {"tasks": 7, "name": [], "members": 1, "pattern": 1})
+
+
+async def test_b9_errors_name_nothing_of_python(url: str) -> None:
+    """B9: whoever speaks HTTP was told to use `EngineOptions(check_functions=False)`."""
+    said: dict[str, str] = {}
+
+    def collect(about: str, answer: Any) -> None:
+        document = answer.json() if answer.content and "json" in answer.headers.get("content-type", "") else {}
+        found = document.get("errors", [document] if "code" in document else []) if isinstance(document, dict) else []
+        for told in found:
+            for field in ("title", "detail", "message"):
+                if text := told.get(field):
+                    said[text] = about
+
+    async with support.opened(url, engine={"check_functions": True}) as site:
+        client = await site.admin()
+        for route in guarded():
+            collect(f"{route.methods[0]} {route.path}", await ask(client, route))
+            path = route.path.replace("{", "").replace("}", "")
+            for body in WRONG if route.methods[0] != "GET" else ():
+                collect(f"{route.methods[0]} {path} {body}", await client.request(route.methods[0], path, json=body))
+            collect(f"{path}?limit", await client.request(route.methods[0], f"{path}?limit=x&cursor=x&createdFrom=x"))
+        unknown = job(task("a", "ecko"))
+        collect("an unknown function", await client.post("/v1/jobs", json=unknown))
+        submit = "mutation($job: JobInput!) { submit(job: $job) { jobId } }"
+        for query, variables in (
+            (submit, {"job": unknown}),
+            (submit, {"job": {"tasks": []}}),
+            (submit, {"job": {"tasks": 5}}),
+            ('{ jobs(after: "x") { nodes { jobId } } }', {}),
+            ('{ executionCounts(by: "week") { key } }', {}),
+            ('mutation { cancel(jobId: "") }', {}),
+            ('mutation { createKey(name: "", scopes: ["fly"]) { text } }', {}),
+            ("{ nothing }", {}),
+        ):
+            collect(query, await client.post("/graphql", json={"query": query, "variables": variables}))
+    assert len(said) > 60
+    assert any("start a worker" in text for text in said)
+    named = {text: about for text, about in said.items() if set(PYTHON.findall(text)) - PLAIN}
+    assert named == {}
 
 
 async def test_tenants_may_use_the_same_ids(site: Site) -> None:

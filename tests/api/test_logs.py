@@ -158,3 +158,22 @@ def test_server_and_worker_write_json_in_a_pipe(url: str, tmp_path: Path) -> Non
     assert (said["message"], said["task_id"], said["logger"]) == ("hello", "a", "ostinato.task")
     (asked,) = [json.loads(line) for line in served.splitlines() if line.startswith("{")]
     assert (asked["route"], asked["status"]) == ("/v1/jobs", 201)
+
+
+async def test_b9_requests_of_the_ui_are_noted_for_debugging_only(site: Site, written: io.StringIO) -> None:
+    """B9: a page that somebody looks at asks all the time."""
+    for headers in ({"Origin": "http://localhost"}, {"Sec-Fetch-Site": "same-origin"}):
+        asked = await site.client(**headers).post("/graphql", json={"query": "{ viewer { tenant } }"})
+        assert asked.status_code == 200
+    assert (await site.client().get("/ui/")).status_code == 200
+    assert (await site.client().get("/")).status_code == 307
+    assert lines(written, "request") == []
+    await site.client(Origin="http://localhost").get("/v1/jobs/none")
+    await site.client().get("/v1/jobs")
+    assert [(line["route"], line["status"]) for line in lines(written, "request")] == [
+        ("/v1/jobs/{jobId}", 404),
+        ("/v1/jobs", 200),
+    ]
+    logging.getLogger().setLevel(logging.DEBUG)
+    await site.client().get("/ui/")
+    assert [line["level"] for line in lines(written, "request")][2:] == ["debug"]

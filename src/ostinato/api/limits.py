@@ -66,10 +66,7 @@ class Limits:
     def _check_origin(self, headers: Headers) -> None:
         """A browser says whose page is writing; other programs say nothing."""
         for origin in headers.getlist("origin"):
-            lowered = origin.lower()
-            parts = urlsplit(lowered)
-            same = parts.netloc == headers.get("host", "").lower() and parts.scheme in ("http", "https")
-            if not same and lowered not in self._origins:
+            if not is_own_origin(origin, headers) and origin.lower() not in self._origins:
                 raise errors.OriginNotAllowed()
 
 
@@ -154,6 +151,12 @@ class Buckets:
         self._buckets.move_to_end(name)
         if len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
+
+
+def is_own_origin(origin: str, headers: Headers) -> bool:
+    """Whether a page is this server's own, that is, a page of the web UI."""
+    parts = urlsplit(origin.lower())
+    return parts.netloc == headers.get("host", "").lower() and parts.scheme in ("http", "https")
 
 
 def _too_large(limit: int) -> errors.BodyTooLarge:

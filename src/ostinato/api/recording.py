@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato import logs, tracing
-from ostinato.api import access, metrics, routing
+from ostinato.api import access, limits, metrics, routing
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", routing.WEBSOCKET)
 OTHER = "OTHER"
@@ -54,9 +54,10 @@ class Recorder:
         path = NO_ROUTE if route is None else route.path
         tenant = metrics.NOBODY if principal is None else principal.tenant
         self._metrics.answered(tenant, method, path, seen.status, None if seen.streams else seconds)
-        if log.isEnabledFor(logging.INFO):
+        level = logging.DEBUG if seen.status < 400 and _of_the_ui(scope, path) else logging.INFO
+        if log.isEnabledFor(level):
             about = {"method": method, "route": path, "status": seen.status, "ms": round(seconds * 1000, 2)}
-            log.info("request", extra=about)
+            log.log(level, "request", extra=about)
 
 
 class _Answer:
@@ -84,6 +85,17 @@ class _Answer:
         self.streams = True
         # The state, not the owner: a socket may say in its first message whose it is.
         self._metrics.streams[id(self._scope)] = (kind, self._scope["state"])
+
+
+def _of_the_ui(scope: Scope, route: str) -> bool:
+    """Its files, and what its pages ask for, which is a lot while somebody looks at them."""
+    if route == "/" or route.startswith("/ui"):
+        return True
+    headers = Headers(scope=scope)
+    origin = headers.get("origin")
+    return headers.get("sec-fetch-site") == "same-origin" or (
+        origin is not None and limits.is_own_origin(origin, headers)
+    )
 
 
 def _about(scope: Scope) -> dict[str, Any]:

@@ -168,7 +168,7 @@ class Listener:
         self._server = server
         options = server.options
         server.connections.bound(connections.raise_limit())
-        self._socket = _bind(options.host, options.port)
+        self._socket = bind(options.host, options.port)
         host, port = self._socket.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         self._uvicorn = _Uvicorn(
@@ -216,7 +216,8 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
+    """A socket with this address; NotPossible if it cannot be used."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         # With the protocol: asyncio only turns Nagle's delays off for sockets that say that they are TCP.

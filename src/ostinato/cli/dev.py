@@ -65,7 +65,7 @@ async def dev(
     flags += ["--tenant", settings.tenant] if settings.tenant else []
     flags += ["--json"] if settings.json else []
     command = [sys.executable, "-m", "ostinato.cli.main", "dev", application, *flags]
-    return await reloading.run(command, _folder(application))
+    return await reloading.run(command, _folder(application), lambda code: _cannot_listen(code, host, port))
 
 
 async def _serve(
@@ -107,6 +107,21 @@ async def _stop_when_orphaned() -> None:
     while parent is None or os.getppid() == int(parent):
         await asyncio.sleep(1.0)
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _cannot_listen(code: int, host: str, port: int) -> bool:
+    """Whether the program has ended because its address cannot be used, which no change of a file would cure."""
+    from ostinato import errors
+    from ostinato.api import server
+    from ostinato.cli import failures
+
+    if code != failures.FAILED:
+        return False
+    try:
+        server.bind(host, port).close()
+    except errors.NotPossible:
+        return True
+    return False
 
 
 def _folder(application: str) -> str:

@@ -9,9 +9,9 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from ostinato.cli import output, session
+from ostinato.cli import failures, output, session
 
 LOOK_SECONDS = 0.4
 GRACE_SECONDS = 15.0
@@ -42,10 +42,11 @@ def _sources(folder: str) -> Iterator[str]:
         yield from (os.path.join(place, name) for name in files if name.endswith(".py"))
 
 
-async def run(command: Sequence[str], folder: str) -> int:
-    """Run a command until we are told to stop, anew after each change below the folder. The answer is the exit code.
+async def run(command: Sequence[str], folder: str, hopeless: Callable[[int], bool]) -> int:
+    """Run a command until we are told to stop, again after each change below the folder. The answer is the exit code.
 
-    A program that ends by itself is started again after the next change; so one with a typing error waits for its cure.
+    A program that ends by itself is started again after the next change, so one with a typing error waits for its
+    cure. If it is `hopeless` to wait for a change after this exit code, that is the end.
     """
     stopping = asyncio.create_task(session.told_to_stop())
     environment = os.environ | {PARENT: str(os.getpid())}
@@ -54,17 +55,22 @@ async def run(command: Sequence[str], folder: str) -> int:
         # In a session of its own: Ctrl-C reaches this process alone, which then asks the program to stop, once.
         process = await asyncio.create_subprocess_exec(*command, start_new_session=True, env=environment)
         try:
-            changed = await _change(folder, seen, process, stopping)
+            changed = await _change(folder, seen, process, stopping, hopeless)
+            waited = process.returncode is not None and stopping.done()
         finally:
             code = await _end(process)
         if changed is None:
             stopping.cancel()
-            return code
+            return failures.OK if waited else code
         output.note(f"{changed} has changed: starting again")
 
 
 async def _change(
-    folder: str, seen: Stamps, process: asyncio.subprocess.Process, stopping: asyncio.Task[signal.Signals]
+    folder: str,
+    seen: Stamps,
+    process: asyncio.subprocess.Process,
+    stopping: asyncio.Task[signal.Signals],
+    hopeless: Callable[[int], bool],
 ) -> str | None:
     """The file that has changed; None when it is time to stop."""
     told = False
@@ -72,6 +78,8 @@ async def _change(
         await asyncio.wait([stopping], timeout=LOOK_SECONDS)
         if process.returncode is not None and not told:
             told = True
+            if await asyncio.to_thread(hopeless, process.returncode):
+                return None
             output.note(f"the program has ended with code {process.returncode}: it starts again when a file changes")
         now = await asyncio.to_thread(stamps, folder)
         if now != seen and not stopping.done():

@@ -345,10 +345,8 @@ def check_deadline(value: Any) -> None:
 
 
 def unknown_function_message(name: str, known: Sequence[str]) -> str:
-    return (
-        f"no worker has registered a function {name!r}: {documents.nearest(name, known)}start a worker that has it, "
-        "or submit with EngineOptions(check_functions=False)"
-    )
+    nearest = documents.nearest(name, known)
+    return f"no worker has registered a function {name!r}: {nearest}start a worker that has it first"
 
 
 def request_hash_source(spec: JobSpec) -> bytes:

@@ -392,7 +392,9 @@ class Engine:
         unknown = sorted(wanted - self._known_functions)
         if unknown:
             known = sorted(self._known_functions | self._functions.keys())
-            raise errors.UnknownFunction(graph.unknown_function_message(unknown[0], known), name=unknown[0])
+            error = errors.UnknownFunction(graph.unknown_function_message(unknown[0], known), name=unknown[0])
+            error.add_note("A program may also submit with EngineOptions(check_functions=False): the job then waits.")
+            raise error
 
     async def known_policies(self) -> dict[str, tuple[retry.Retry, float | None]]:
         """The retry and the timeout of every function that a worker of this database has registered."""

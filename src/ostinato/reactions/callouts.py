@@ -8,9 +8,9 @@ from ostinato.engine import engine
 
 def check_allowed(running: engine.Engine) -> None:
     if not running.options.webhooks:
-        raise errors.TerminalError(
-            "calls to the outside are off here: start this process with EngineOptions(webhooks=True), or --webhooks"
-        )
+        error = errors.TerminalError("calls to the outside are off: start servers and workers with --webhooks")
+        error.add_note("A program of your own says EngineOptions(webhooks=True).")
+        raise error
 
 
 async def secret(running: engine.Engine, value: str) -> str:

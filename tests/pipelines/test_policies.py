@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ostinato import EngineOptions, Ostinato, testing
+from ostinato.api import piping
 from ostinato.core.retry import Retry
-from tests.pipelines.support import Newsroom
+from ostinato.playbooks import definition
+from tests.pipelines.support import Newsroom, publishing
 from tests.pipelines.test_items import check, enter, status
 
 
@@ -31,3 +33,22 @@ async def test_b14_a_policy_is_changed_and_reset_while_an_item_is_under_way(url:
         await kit.advance(240)
         assert (await status(kit), room.calls["summarize"]) == (599, 4), "that was more than are allowed now"
         await check(kit)
+
+
+async def test_b23_a_retry_may_wait_for_days_whoever_says_so(url: str) -> None:
+    """B23: in a policy of a step, by a document; and of an agent."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        await kit.app.pipelines.define(publishing())
+        await kit.app.pipelines.set_retry("publishing", "fetch", {"maxAttempts": 3, "baseDelay": 172_800})
+        assert (await kit.app.pipelines.policy("publishing", "fetch")).retry.max_delay == 172_800
+    assert piping.RetryPolicy(base_delay=172_800).policy().delay(1) == 172_800
+    assert piping.RetryPolicy(base_delay=172_800, max_delay=60).policy().delay(1) == 60
+    agent = {
+        "name": "a",
+        "kind": "function",
+        "function": "f",
+        "outputSchema": {"type": "object", "properties": {"value": {}}},
+    }
+    read = definition.read_agent(agent | {"retry": {"baseDelay": 172_800}})
+    assert read.retry.delay(1) == 172_800

@@ -1,13 +1,15 @@
 """Retry arithmetic."""
 
 import math
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ostinato import Retry, errors
+from ostinato.core import retry
 
 _finite = {"allow_nan": False, "allow_infinity": False}
 _policies = st.builds(
@@ -80,3 +82,14 @@ def test_no_base_delay_never_waits(attempt: int) -> None:
 def test_a_policy_that_makes_no_sense_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(errors.InvalidInput, match="retry"):
         Retry(**fields)
+
+
+def test_a_delay_of_more_than_an_hour_is_kept() -> None:
+    """B23: `maxDelay` is an hour or `baseDelay`, whichever is longer; said explicitly, it holds."""
+    assert Retry().max_delay == 3600
+    assert Retry(base_delay=172_800).delay(1) == Retry(base_delay=172_800).delay(3) == 172_800
+    assert retry.read({"baseDelay": 172_800, "multiplier": 1}).max_delay == 172_800
+    assert retry.read({"baseDelay": 172_800, "maxDelay": 3600}).delay(1) == 3600
+    assert retry.read(msgspec.to_builtins(Retry(base_delay=7200))) == Retry(base_delay=7200)
+    with pytest.raises(errors.InvalidInput, match="maxDelay"):
+        Retry(max_delay=cast("float", "1"))

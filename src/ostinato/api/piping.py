@@ -54,11 +54,13 @@ class RetryPolicy(Body):
     max_attempts: Annotated[int, retry.said(minimum=1, maximum=retry.MOST_ATTEMPTS)] = courses.RETRY.max_attempts
     base_delay: Annotated[float, retry.said(minimum=0, exclusiveMaximum=retry.LONGEST)] = courses.RETRY.base_delay
     multiplier: Annotated[float, retry.said(minimum=1)] = courses.RETRY.multiplier
-    max_delay: Annotated[float, retry.said(minimum=0, exclusiveMaximum=retry.LONGEST)] = courses.RETRY.max_delay
+    max_delay: Annotated[float, retry.said(minimum=0, exclusiveMaximum=retry.LONGEST)] | None = None
+    """86,400 or `baseDelay`, whichever is longer, if left out."""
     jitter: Annotated[float, retry.said(minimum=0, maximum=1)] = courses.RETRY.jitter
 
     def policy(self) -> retry.Retry:
-        return retry.Retry(**msgspec.structs.asdict(self))
+        longest = max(courses.RETRY.max_delay, self.base_delay) if self.max_delay is None else self.max_delay
+        return retry.Retry(**msgspec.structs.asdict(self) | {"max_delay": longest})
 
 
 class Policies(Answer):

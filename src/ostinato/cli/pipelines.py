@@ -185,6 +185,8 @@ async def _changed(app: app_.Ostinato, name: str, step: str, changes: dict[str, 
     import msgspec
 
     now = (await app.pipelines.policy(name, step)).retry
+    if "base_delay" in changes and "max_delay" not in changes:
+        changes["max_delay"] = max(now.max_delay, changes["base_delay"])
     return msgspec.structs.replace(now, **changes)
 
 

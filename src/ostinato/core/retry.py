@@ -20,17 +20,26 @@ def said(**facts: Any) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema=facts)
 
 
+LONGEST_DELAY = 3600.0
+"""Seconds that a retry waits at most, unless the policy says otherwise or begins with more."""
+
+
+def _unsaid() -> Any:
+    return None
+
+
 class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """How often and how soon a task is tried again. `max_attempts` counts all attempts, the first one included.
 
-    The n-th retry waits `base_delay * multiplier ** (n - 1)` seconds, at most `max_delay`. `jitter` is the share of the
+    The n-th retry waits `base_delay * multiplier ** (n - 1)` seconds, at most `max_delay`: if that is not said, 3600
+    or `base_delay`, whichever is longer. `jitter` is the share of the
     delay that is drawn at random: 0 waits exactly that long, 1 anything from nothing to that long.
     """
 
     max_attempts: Annotated[int, said(minimum=1, maximum=MOST_ATTEMPTS)] = 3
     base_delay: Annotated[float, said(minimum=0, exclusiveMaximum=LONGEST)] = 1.0
     multiplier: Annotated[float, said(minimum=1)] = 2.0
-    max_delay: Annotated[float, said(minimum=0, exclusiveMaximum=LONGEST)] = 3600.0
+    max_delay: Annotated[float, said(minimum=0, exclusiveMaximum=LONGEST)] = msgspec.field(default_factory=_unsaid)
     jitter: Annotated[float, said(minimum=0, maximum=1)] = 0.0
 
     def __post_init__(self) -> None:
@@ -38,10 +47,12 @@ class Retry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
         for field, value in (
             ("baseDelay", self.base_delay),
             ("multiplier", self.multiplier),
-            ("maxDelay", self.max_delay),
             ("jitter", self.jitter),
         ):
             _require(type(value) in (int, float), field, "a number", value)
+        if self.max_delay is None:  # pyright: ignore[reportUnnecessaryComparison] - it was not said
+            msgspec.structs.force_setattr(self, "max_delay", max(LONGEST_DELAY, self.base_delay))
+        _require(type(self.max_delay) in (int, float), "maxDelay", "a number", self.max_delay)
         _require(1 <= self.max_attempts <= MOST_ATTEMPTS, "maxAttempts", f"1 to {MOST_ATTEMPTS:,}", self.max_attempts)
         _require(0 <= self.base_delay < LONGEST, "baseDelay", "0 or more seconds", self.base_delay)
         _require(1 <= self.multiplier < math.inf, "multiplier", "at least 1", self.multiplier)

@@ -272,7 +272,10 @@ def _check_schema(schema: dict[str, Any], field: str) -> None:
 
 def _retry(given: Any) -> Retry:
     """What is not given is as with all agents, not as with all tasks."""
-    made = documents.read(msgspec.to_builtins(RETRY) | documents.as_object(given, "retry"), Retry, "retry")
+    said = documents.as_object(given, "retry")
+    made = documents.read(msgspec.to_builtins(RETRY) | said, Retry, "retry")
+    if "maxDelay" not in said:
+        made = msgspec.structs.replace(made, max_delay=max(made.max_delay, made.base_delay))
     if made.max_attempts > MOST_ATTEMPTS:
         raise errors.InvalidInput(
             f"retry.maxAttempts must be 1 to {MOST_ATTEMPTS}, not {made.max_attempts:,}", field="retry.maxAttempts"

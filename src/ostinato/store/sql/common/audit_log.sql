@@ -21,8 +21,9 @@ LIMIT :most;
 -- Entries, newest first, from a place on, by any of the filters, and whether they were refused.
 SELECT
     seq, at, actor, action, target, request_id, details, previous_hash, hash, refuses,
-    refuses IS NOT NULL
-        OR EXISTS (SELECT 1 FROM audit_log r WHERE r.tenant = :tenant AND r.refuses = audit_log.seq) AS refused
+    COALESCE(
+        refuses, (SELECT r.seq FROM audit_log r WHERE r.tenant = :tenant AND r.refuses = audit_log.seq LIMIT 1)
+    ) IS NOT NULL AS refused
 FROM audit_log
 WHERE tenant = :tenant AND seq < :before
     AND (CAST(:actor AS TEXT) IS NULL OR actor = :actor)

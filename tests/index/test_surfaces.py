@@ -259,3 +259,27 @@ def test_the_command_line_goes_on_until_it_has_what_was_asked_for(url: str) -> N
 )
 def test_the_command_line_says_what_is_wrong(sqlite_url: str, arguments: list[str], code: int, sentence: str) -> None:
     assert sentence in run(sqlite_url, *arguments, code=code)
+
+
+async def test_the_engines_own_jobs_are_found_if_wanted(site: Site) -> None:
+    """Over HTTP and GraphQL alike, in lists and in counts."""
+    client = await site.admin()
+    await client.put("/v1/gates/g", json={"members": ["a"]})
+    answer = await client.post("/v1/gates/g/k/arrivals", json={"member": "a"})
+    gate = answer.json()["jobId"]
+    await support.ended(client, gate)
+    assert gate not in await names(client)
+    assert gate in await names(client, "includeEngine=true")
+    assert await names(client, "agentName=gate:g") == [gate]
+    listed = (await client.get("/v1/jobs")).json()["jobs"]
+    assert [one["jobId"] for one in listed] == [gate, "own"]
+    listed = (await client.get("/v1/jobs?includeEngine=false")).json()["jobs"]
+    assert [one["jobId"] for one in listed] == ["own"]
+    query = """{ some: executionCounts(by: "status") { count }
+        all: executionCounts(by: "status", filter: {includeEngine: true}) { count }
+        jobs(filter: {includeEngine: false}) { nodes { jobId } }
+        executions(first: 9, filter: {includeEngine: true}) { nodes { executionName } } }"""
+    data = (await client.post("/graphql", json={"query": query})).json()["data"]
+    assert sum(one["count"] for one in data["all"]) == sum(one["count"] for one in data["some"]) + 1
+    assert [one["jobId"] for one in data["jobs"]["nodes"]] == ["own"]
+    assert gate in [one["executionName"] for one in data["executions"]["nodes"]]

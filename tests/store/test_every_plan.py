@@ -36,7 +36,8 @@ ALLOWED = {
         "read_tallies_of_keys", "count_gate_members", "list_tenants", "sum_tallies_by_key", "take_tallies",
     },
     COUNTS: {
-        "count_jobs_by_state", "count_jobs_by_name", "count_jobs_by_tag", "count_jobs_by_tag_value",
+        "count_jobs_by_state", "count_jobs_of_users_by_state", "count_jobs_by_name", "count_jobs_by_tag",
+        "count_jobs_by_tag_value",
         "count_executions_by_status", "count_executions_by_agent", "count_executions_by_tag",
         "count_executions_by_tag_value", "count_outside_events", "count_own_executions", "count_ready",
         "count_dead_letters", "count_jobs", "count_timers", "count_waiting_approvals",

@@ -29,6 +29,9 @@ Tag = Annotated[str | None, typer.Option("--tag", help="Only those with this tag
 Correlation = Annotated[
     str | None, typer.Option("--correlation-id", help="Only those with this correlation id.", metavar="ID")
 ]
+Engine = Annotated[
+    bool, typer.Option("--with-engine", help="Also the engine's own: of rules and gates, about budgets.")
+]
 Since = Annotated[str | None, typer.Option("--since", help="Only those started then or later.", metavar="TIME")]
 Until = Annotated[str | None, typer.Option("--until", help="Only those started before.", metavar="TIME")]
 
@@ -44,6 +47,7 @@ def _wanted(
     correlation_id: str | None,
     since: str | None,
     until: str | None,
+    engine: bool,
 ) -> filters.ExecutionsWanted:
     from ostinato.cli import times
 
@@ -54,6 +58,7 @@ def _wanted(
         "correlation_id": correlation_id,
         "started_from": times.read(since, "--since"),
         "started_until": times.read(until, "--until"),
+        "include_engine": engine,
     }
 
 
@@ -66,6 +71,7 @@ async def ls(
     correlation_id: Correlation = None,
     since: Since = None,
     until: Until = None,
+    engine: Engine = False,
     oldest: Annotated[bool, typer.Option("--oldest", help="Oldest first.")] = False,
     limit: Annotated[int, typer.Option("--limit", help="At most this many.", min=1, max=500)] = 50,
     cursor: Cursor = None,
@@ -73,7 +79,7 @@ async def ls(
     """List executions, newest first."""
     from ostinato.cli import session
 
-    wanted = _wanted(agent, status, tag, correlation_id, since, until)
+    wanted = _wanted(agent, status, tag, correlation_id, since, until, engine)
     async with session.opened(settings) as app:
         order = "oldest" if oldest else "newest"
         found: list[views.ExecutionView] = []
@@ -140,11 +146,12 @@ async def counts(
     correlation_id: Correlation = None,
     since: Since = None,
     until: Until = None,
+    engine: Engine = False,
 ) -> None:
     """Count executions by status, day or hour (of UTC)."""
     from ostinato.cli import session
 
-    wanted = _wanted(agent, status, tag, correlation_id, since, until)
+    wanted = _wanted(agent, status, tag, correlation_id, since, until, engine)
     async with session.opened(settings) as app:
         found = await app.execution_counts(by, **wanted)
     if settings.json:

@@ -68,6 +68,9 @@ async def ls(
         str | None, typer.Option("--since", help="Only jobs created then or later.", metavar="TIME")
     ] = None,
     until: Annotated[str | None, typer.Option("--until", help="Only jobs created before.", metavar="TIME")] = None,
+    engine: Annotated[
+        bool, typer.Option("--with-engine/--without-engine", help="Also the engine's own: of rules and gates.")
+    ] = True,
     limit: Annotated[int, typer.Option("--limit", help="At most this many.", min=1, max=500)] = 50,
     cursor: Cursor = None,
 ) -> None:
@@ -83,6 +86,7 @@ async def ls(
             request_id=request_id,
             created_from=times.read(since, "--since"),
             created_until=times.read(until, "--until"),
+            include_engine=engine,
             most=limit,
             cursor=cursor,
         )

@@ -53,6 +53,8 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None = None
     created_from: int | None = None
     created_until: int | None = None
+    include_engine: bool = True
+    """The engine's own jobs too: those of rules and gates, and questions about budgets."""
 
     def place(self, cursor: str | None) -> Place:
         """Where to begin: everything that is listed comes before it."""
@@ -71,6 +73,13 @@ class ExecutionFilter(msgspec.Struct, frozen=True, kw_only=True):
     started_from: int | None = None
     started_until: int | None = None
     order: str = NEWEST
+    include_engine: bool = False
+    """The engine's own jobs too: those of rules and gates, and questions about budgets."""
+
+    @property
+    def users_only(self) -> bool:
+        """Who names an agent wants it, whoever entered it."""
+        return not self.include_engine and self.agent_name is None
 
     def place(self, cursor: str | None) -> ExecutionPlace | None:
         return None if cursor is None else cursors.read(cursor, ExecutionPlace)
@@ -129,6 +138,8 @@ class JobsWanted(TypedDict, total=False):
     created_from: datetime.datetime | None
     created_until: datetime.datetime | None
     """No longer part of the range."""
+    include_engine: bool | None
+    """The engine's own jobs too: those of rules and gates, and questions about budgets. Without a word, yes."""
 
 
 class ExecutionsWanted(TypedDict, total=False):
@@ -142,6 +153,8 @@ class ExecutionsWanted(TypedDict, total=False):
     started_from: datetime.datetime | None
     started_until: datetime.datetime | None
     """No longer part of the range."""
+    include_engine: bool | None
+    """The same. Without a word, only those of an agent that is named."""
 
 
 class DeadLettersWanted(TypedDict, total=False):
@@ -168,6 +181,7 @@ def job_filter(**wanted: Unpack[JobsWanted]) -> JobFilter:
         request_id=text_or_none(wanted.get("request_id"), "request_id"),
         created_from=micros(wanted.get("created_from"), "created_from"),
         created_until=micros(wanted.get("created_until"), "created_until"),
+        include_engine=_flag(wanted.get("include_engine"), "include_engine", default=True),
     )
 
 
@@ -182,6 +196,7 @@ def execution_filter(*, order: str = NEWEST, **wanted: Unpack[ExecutionsWanted])
         started_from=micros(wanted.get("started_from"), "started_from"),
         started_until=micros(wanted.get("started_until"), "started_until"),
         order=one_of(order, ORDERS, "order"),
+        include_engine=_flag(wanted.get("include_engine"), "include_engine", default=False),
     )
 
 
@@ -200,6 +215,12 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
     """A filter that was misspelt and left out would select more than was meant."""
     for name in sorted(set(given) - set(known)):
         raise errors.InvalidInput(f"there is no filter {name!r}: use {', '.join(known)}", field=name)
+
+
+def _flag(given: Any, field: str, *, default: bool) -> bool:
+    if given is not None and not isinstance(given, bool):
+        raise arguments.invalid(field, "true or false", given)
+    return default if given is None else given
 
 
 def _some_of(given: str | Iterable[str] | None, known: Sequence[str], field: str) -> tuple[str, ...]:

@@ -202,7 +202,7 @@ class Way(NamedTuple):
 
     looks: list[Look]
     narrow: bool = True
-    """All that is found along it has the agent and a status that are wanted."""
+    """All that is found along it has the agent and a status that are wanted, and is nobody's whose jobs are not."""
     tagged: bool = True
     """All that is found along it has the tag that is wanted."""
 
@@ -210,7 +210,7 @@ class Way(NamedTuple):
 def plan(wanted: filters.ExecutionFilter, kind: int) -> list[Way]:
     """Ways to find executions. Whatever finds the fewest is gone along; if there is nothing to check, it is alone."""
     untagged = wanted.tag is None
-    narrow = wanted.agent_name is None and not wanted.statuses
+    narrow = wanted.agent_name is None and not wanted.statuses and not (kind == filters.OWN and wanted.users_only)
     if wanted.correlation_id is not None:  # as a rule these are few
         looks = [Look(block, {"correlation_id": wanted.correlation_id}) for block in _BY_CORRELATION[kind]]
         return [Way(looks, narrow, untagged)]
@@ -240,7 +240,8 @@ def _own_base(wanted: filters.ExecutionFilter) -> list[Way]:
     chosen = [executions.STATE_OF[status] for status in wanted.statuses]
     by_state = Way([Look("find_jobs_by_state", {"state": state}) for state in chosen], name is None)
     if name is None:
-        return [by_state if chosen else Way([Look("find_jobs", {})])]
+        base = by_state if chosen else Way([Look("find_jobs", {})])
+        return [base._replace(narrow=not wanted.users_only)]
     by_name = Way([Look("find_jobs_by_name", {"name": name})], not chosen)
     if not chosen:
         return [by_name]
@@ -360,7 +361,8 @@ def _narrowed(tenant: str, wanted: filters.ExecutionFilter, keys: Keys, kind: in
     block, statuses = "narrowed_executions", wanted.statuses
     if kind == filters.OWN:
         block, statuses = "narrowed_jobs", [executions.STATE_OF[status] for status in wanted.statuses]
-    look = Look(block, {"tenant": tenant, "agent_name": wanted.agent_name, "statuses": _listed(statuses)})
+    args = {"tenant": tenant, "agent_name": wanted.agent_name, "statuses": _listed(statuses)}
+    look = Look(block, args | ({"users": wanted.users_only or None} if kind == filters.OWN else {}))
     kept: Keys = []
     step = 2 * (most + 1)  # rows are read for it: as a rule most of them fit, and these are enough
     for start in range(0, len(keys), step):
@@ -428,11 +430,12 @@ def _own_counts(wanted: filters.ExecutionFilter) -> Iterator[Look]:
     chosen = [executions.STATE_OF[status] for status in wanted.statuses or executions.STATUSES]
     about = {"name": wanted.agent_name, "states": _listed(chosen if wanted.statuses else ())}
     if wanted.tag is not None:
-        yield _count_by_tag("count_jobs_by_tag", wanted.tag, about)
+        yield _count_by_tag("count_jobs_by_tag", wanted.tag, about | {"users": wanted.users_only or None})
     elif wanted.agent_name is not None:
         yield Look("count_jobs_by_name", about)
     else:
-        yield from (Look("count_jobs_by_state", {"state": state}) for state in chosen)
+        block = "count_jobs_of_users_by_state" if wanted.users_only else "count_jobs_by_state"
+        yield from (Look(block, {"state": state}) for state in chosen)
 
 
 def _outside_counts(wanted: filters.ExecutionFilter) -> Iterator[Look]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ostinato.core import codec, cursors, filters, rows, states
+from ostinato.core import codec, cursors, filters, graph, rows, states
 from ostinato.store import database, reads
 from ostinato.store.database import fetch
 
+MOST_PAGES = 4
+LEAST_LOOKED_AT = 50
+"""Jobs, to find those that are not the engine's own."""
 AT_ONCE = 10
 PAGE_BYTES = 1024 * 1024
 """A page of what may be large ends early when it has become so: its cursor says where to go on."""
@@ -39,7 +42,8 @@ class Lists:
     ) -> filters.Page[rows.Job]:
         """Jobs, newest first."""
         place = wanted.place(cursor)
-        return await self.db.read(lambda: _jobs(tenant, wanted, place, filters.check_most(most)))
+        look = _jobs if wanted.include_engine or wanted.name is not None else _jobs_of_users
+        return await self.db.read(lambda: look(tenant, wanted, place, filters.check_most(most)))
 
     async def dead_letters(
         self, tenant: str, wanted: filters.DeadLetterFilter, *, cursor: str | None = None, most: int = 50
@@ -114,6 +118,25 @@ def _jobs(
     found = yield fetch("load_jobs", tenant=tenant, job_ids=list(order))
     jobs = sorted((rows.Job(*row) for row in found), key=lambda job: order[job.job_id])
     return filters.Page(jobs, cursor)
+
+
+def _jobs_of_users(
+    tenant: str, wanted: filters.JobFilter, place: filters.Place, most: int
+) -> database.Script[filters.Page[rows.Job]]:
+    """Without the engine's own. No more than a few pages of all are looked at: where most are its own, one is short."""
+    kept: list[rows.Job] = []
+    for _ in range(MOST_PAGES):
+        page = yield from _jobs(tenant, wanted, place, max(most, LEAST_LOOKED_AT))
+        for number, job in enumerate(page, 1):
+            if not job.name.startswith(graph.OWN_JOBS):
+                kept.append(job)
+            if len(kept) == most:
+                more = number < len(page) or page.cursor is not None
+                return filters.Page(kept, cursors.write((job.created_at, job.job_id)) if more else None)
+        if page.cursor is None:
+            return filters.Page(kept)
+        place = wanted.place(page.cursor)
+    return filters.Page(kept, cursors.write(place))
 
 
 def _job_looks(wanted: filters.JobFilter) -> list[tuple[str, dict[str, Any]]]:

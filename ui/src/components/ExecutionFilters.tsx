@@ -1,4 +1,4 @@
-import { Button, Group, MultiSelect, Select, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, MultiSelect, Select, TextInput } from '@mantine/core';
 import { pruned, refined, type ExecutionSearch } from '../model/search';
 import { label, stateOf, STATUSES, type Status } from '../model/states';
 import { fromLocal, toLocal } from '../model/time';
@@ -80,6 +80,12 @@ export function ExecutionFilters({
           value={search.order ?? 'newest'}
           onChange={(order) => take({ order: order === 'oldest' ? 'oldest' : undefined })}
           allowDeselect={false}
+        />
+        <Checkbox
+          label="The engine's own too"
+          mb={8}
+          checked={search.engine === true}
+          onChange={(event) => take({ engine: event.currentTarget.checked ? true : undefined })}
         />
         <Button
           variant="subtle"

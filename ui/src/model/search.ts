@@ -12,6 +12,8 @@ export interface ExecutionSearch {
   from?: string;
   until?: string;
   order?: 'oldest';
+  /** The engine's own jobs too: those of rules and gates. */
+  engine?: true;
   after?: string;
 }
 
@@ -25,6 +27,7 @@ export function readExecutionSearch(given: Record<string, unknown>): ExecutionSe
     from: moment(given.from),
     until: moment(given.until),
     order: given.order === 'oldest' ? 'oldest' : undefined,
+    engine: given.engine === true || given.engine === 'true' ? true : undefined,
     after: text(given.after),
   };
 }
@@ -37,6 +40,7 @@ export function executionFilter(search: ExecutionSearch) {
     correlationId: search.correlation,
     startedFrom: search.from,
     startedUntil: search.until,
+    includeEngine: search.engine,
   };
 }
 

@@ -48,7 +48,11 @@ export function Executions() {
       about="Everything that runs or ran, here and elsewhere"
       actions={
         <CopyAs
-          path={withQuery('/v1/executions', { ...executionFilter(search), order: search.order })}
+          path={withQuery('/v1/executions', {
+            ...executionFilter(search),
+            includeEngine: search.engine && 'true',
+            order: search.order,
+          })}
           cli={cliLine(search)}
         />
       }
@@ -117,5 +121,6 @@ function cliLine(search: ExecutionSearch): string {
     ...option('--since', search.from),
     ...option('--until', search.until),
     search.order && '--oldest',
+    search.engine && '--with-engine',
   );
 }

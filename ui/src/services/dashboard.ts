@@ -120,7 +120,10 @@ export const LONGEST = graphql(`
 
 export const FAILURES = graphql(`
   query Failures($since: DateTime!) {
-    executions(first: 5, filter: { status: ["FAILED", "TIMED_OUT"], startedFrom: $since }) {
+    executions(
+      first: 5
+      filter: { status: ["FAILED", "TIMED_OUT"], startedFrom: $since, includeEngine: true }
+    ) {
       nodes {
         executionArn
         jobId

@@ -30,6 +30,13 @@ async def wanted_executions(
     correlation_id: Annotated[Text, Query(alias="correlationId")] = None,
     started_from: Annotated[Moment, Query(alias="startedFrom")] = None,
     started_until: Annotated[Moment, Query(alias="startedUntil")] = None,
+    include_engine: Annotated[
+        bool | None,
+        Query(
+            alias="includeEngine",
+            description="Also the engine's own: of rules and gates, about budgets. Left out, only if they are named.",
+        ),
+    ] = None,
 ) -> filters.ExecutionsWanted:
     """From the query to the arguments of `Ostinato.executions`: whatever executions can be found by is listed here."""
     return {
@@ -39,6 +46,7 @@ async def wanted_executions(
         "correlation_id": correlation_id,
         "started_from": started_from,
         "started_until": started_until,
+        "include_engine": include_engine,
     }
 
 

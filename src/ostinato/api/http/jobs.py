@@ -79,6 +79,13 @@ async def wanted_jobs(
     request_id: Annotated[Reference, Query(alias="requestId")] = None,
     created_from: Annotated[Moment, Query(alias="createdFrom")] = None,
     created_until: Annotated[Moment, Query(alias="createdUntil")] = None,
+    include_engine: Annotated[
+        bool | None,
+        Query(
+            alias="includeEngine",
+            description="Also the engine's own: of rules and gates, about budgets. Left out, they are.",
+        ),
+    ] = None,
 ) -> filters.JobsWanted:
     """From the query to the arguments of `Ostinato.jobs`: whatever jobs can be found by is listed here."""
     return {
@@ -89,6 +96,7 @@ async def wanted_jobs(
         "request_id": request_id,
         "created_from": created_from,
         "created_until": created_until,
+        "include_engine": include_engine,
     }
 
 

@@ -75,6 +75,13 @@ SELECT CAST(:state AS TEXT), created_at / :span, count(*) FROM job
 WHERE tenant = :tenant AND state = :state AND state <> '' AND created_at >= :from_at AND created_at < :until_at
 GROUP BY 2;
 
+-- name: count_jobs_of_users_by_state
+-- Jobs in a state but for the engine's own, by day.
+SELECT CAST(:state AS TEXT), created_at / :span, count(*) FROM job
+WHERE tenant = :tenant AND state = :state AND state <> '' AND created_at >= :from_at AND created_at < :until_at
+    AND substr(name, 1, 5) NOT IN ('gate:', 'rule:') AND substr(name, 1, 7) <> 'budget:'
+GROUP BY 2;
+
 -- name: count_jobs_by_name
 -- Jobs of a name, by state and day.
 SELECT state, created_at / :span, count(*) FROM job
@@ -89,6 +96,7 @@ FROM job_tag g JOIN job j ON j.tenant = g.tenant AND j.job_id = g.job_id
 WHERE g.tenant = :tenant AND g.key = :tag_key AND g.key <> '' AND g.created_at >= :from_at AND g.created_at < :until_at
     AND (CAST(:name AS TEXT) IS NULL OR j.name = :name)
     AND (CAST(:states AS TEXT) IS NULL OR CAST(:states AS TEXT) LIKE '%,' || j.state || ',%')
+    AND (CAST(:users AS BOOLEAN) IS NULL OR substr(j.name, 1, 5) NOT IN ('gate:', 'rule:') AND substr(j.name, 1, 7) <> 'budget:')
 GROUP BY 1, 2;
 
 -- name: count_jobs_by_tag_value
@@ -99,6 +107,7 @@ WHERE g.tenant = :tenant AND g.key = :tag_key AND g.value = :tag_value AND g.job
     AND g.created_at >= :from_at AND g.created_at < :until_at
     AND (CAST(:name AS TEXT) IS NULL OR j.name = :name)
     AND (CAST(:states AS TEXT) IS NULL OR CAST(:states AS TEXT) LIKE '%,' || j.state || ',%')
+    AND (CAST(:users AS BOOLEAN) IS NULL OR substr(j.name, 1, 5) NOT IN ('gate:', 'rule:') AND substr(j.name, 1, 7) <> 'budget:')
 GROUP BY 1, 2;
 
 -- name: count_executions_by_status

@@ -68,14 +68,15 @@ CROSS JOIN LATERAL (
 ) g;
 
 -- name: narrowed_jobs
--- Those of the given jobs that have an agent and one of some statuses.
+-- Those of the given jobs that have an agent and one of some statuses, and perhaps are not the engine's own.
 SELECT e.job_id
 FROM unnest(:keys.1::text[]) AS k (id)
 CROSS JOIN LATERAL (
     SELECT job_id, name, state FROM job x WHERE x.tenant = :tenant AND x.job_id = k.id OFFSET 0
 ) e
 WHERE (CAST(:agent_name AS TEXT) IS NULL OR e.name = :agent_name)
-    AND (CAST(:statuses AS TEXT) IS NULL OR CAST(:statuses AS TEXT) LIKE '%,' || e.state || ',%');
+    AND (CAST(:statuses AS TEXT) IS NULL OR CAST(:statuses AS TEXT) LIKE '%,' || e.state || ',%')
+    AND (CAST(:users AS BOOLEAN) IS NULL OR substr(e.name, 1, 5) NOT IN ('gate:', 'rule:') AND substr(e.name, 1, 7) <> 'budget:');
 
 -- name: narrowed_executions
 -- Those of the given outside executions that have an agent and one of some statuses.

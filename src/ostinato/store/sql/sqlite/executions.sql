@@ -52,11 +52,12 @@ CROSS JOIN execution_tag g ON g.tenant = :tenant AND g.key = :tag_key AND g.valu
     AND g.start_at = k.value ->> 0 AND g.execution_arn = k.value ->> 1;
 
 -- name: narrowed_jobs
--- Those of the given jobs that have an agent and one of some statuses.
+-- Those of the given jobs that have an agent and one of some statuses, and perhaps are not the engine's own.
 SELECT e.job_id
 FROM json_each(:keys) k CROSS JOIN job e ON e.tenant = :tenant AND e.job_id = k.value ->> 1
 WHERE (:agent_name IS NULL OR e.name = :agent_name)
-    AND (:statuses IS NULL OR :statuses LIKE '%,' || e.state || ',%');
+    AND (:statuses IS NULL OR :statuses LIKE '%,' || e.state || ',%')
+    AND (:users IS NULL OR substr(e.name, 1, 5) NOT IN ('gate:', 'rule:') AND substr(e.name, 1, 7) <> 'budget:');
 
 -- name: narrowed_executions
 -- Those of the given outside executions that have an agent and one of some statuses.

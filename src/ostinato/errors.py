@@ -544,6 +544,10 @@ class DatabaseUnavailable(DatabaseError):
     code = "database_unavailable"
 
 
+class DatabaseAway(DatabaseUnavailable):
+    """The database gives no answer at the moment. Check the URL, and that the server is up."""
+
+
 class DatabaseReadOnly(DatabaseError):
     """The database is read-only. Check the permissions of the file, or connect to the primary server."""
 

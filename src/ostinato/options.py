@@ -62,6 +62,8 @@ class EngineOptions:
     """How long after its last heartbeat a worker counts as dead. What it was running then starts again elsewhere."""
     poll_seconds: float = 0.5
     """How often to look for work, due timers and ended jobs that nobody has told of."""
+    wait_seconds: float = 0.0
+    """How long a start waits for a database that gives no answer."""
     shutdown_seconds: float = 30.0
     """How long a stopping worker lets running functions go on before it hands them back."""
     default_retry: Retry = dataclasses.field(default_factory=Retry)
@@ -124,6 +126,7 @@ class EngineOptions:
                 continue
             if graph.check_seconds(seconds, field) <= 0:
                 raise errors.InvalidInput(f"{field} must be more than 0", field=field)
+        graph.check_seconds(self.wait_seconds, "wait_seconds")
         graph.check_seconds(self.shutdown_seconds, "shutdown_seconds")
         url: Any = self.index_tags_url
         if url is not None and not (isinstance(url, str) and url.lower().startswith(("https://", "http://"))):

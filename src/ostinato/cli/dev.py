@@ -12,7 +12,7 @@ import typer
 
 from ostinato.cli import output
 from ostinato.cli.log_options import LogFormat, LogLevel
-from ostinato.cli.settings import Settings, command
+from ostinato.cli.settings import WAIT_SECONDS, Settings, Wait, command
 from ostinato.cli.webhooks import Networks, Webhooks
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ async def dev(
         str | None,
         typer.Option("--submit", help="Jobs to submit at the start: a JSON file.", metavar="FILE", show_default=False),
     ] = None,
+    wait: Wait = WAIT_SECONDS,
     webhooks: Webhooks = False,
     webhook_network: Networks = None,
     reload: Annotated[bool, typer.Option("--reload/--no-reload", help="Start again when a file changes.")] = True,
@@ -54,12 +55,20 @@ async def dev(
         from ostinato import logs
 
         logs.configure(log_format, log_level)
-        await _serve(settings, application, host, port, submit, calling.changes(webhooks, webhook_network))
+        await _serve(
+            settings,
+            application,
+            host,
+            port,
+            submit,
+            calling.changes(webhooks, webhook_network) | {"wait_seconds": wait},
+        )
         return None
     from ostinato.cli import reloading
 
     flags = ["--host", host, "--port", str(port), "--url", settings.url or URL, "--no-reload"]
     flags += ["--log-level", log_level, *(["--log-format", log_format] if log_format else [])]
+    flags += ["--wait", str(wait)]
     flags += ["--submit", submit] if submit else []
     flags += calling.flags(webhooks, webhook_network)
     flags += ["--tenant", settings.tenant] if settings.tenant else []

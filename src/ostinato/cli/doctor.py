@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ostinato.cli import output
-from ostinato.cli.settings import Settings, command
+from ostinato.cli.settings import Settings, Wait, command
 
 if TYPE_CHECKING:
     import datetime
@@ -49,6 +49,7 @@ async def doctor(
     check: Annotated[
         float, typer.Option("--check-seconds", help="Look for damage for at most this long.", min=0, metavar="SECONDS")
     ] = CHECK_SECONDS,
+    wait: Wait = 0.0,
 ) -> int:
     """Say what is wrong, and what to do.
 
@@ -58,7 +59,7 @@ async def doctor(
 
     if not settings.json:
         output.fields(list(_versions().items()))
-    async with session.opened(settings, migrate=migrate) as app:
+    async with session.opened(settings, migrate=migrate, wait=wait) as app:
         found = await _look(app, check)
     warnings = list(find_warnings(found))
     if settings.json:

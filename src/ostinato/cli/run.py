@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ostinato.cli import output
-from ostinato.cli.settings import OF_APPLICATION, Settings, command
+from ostinato.cli.settings import OF_APPLICATION, WAIT_SECONDS, Settings, Wait, command
 
 if TYPE_CHECKING:
     from ostinato import app as app_
@@ -31,6 +31,7 @@ async def run(
     application: Annotated[
         str | None, typer.Option("--app", help="Where the functions are.", metavar="MODULE:APP")
     ] = None,
+    wait: Wait = WAIT_SECONDS,
 ) -> None:
     """Run a job to its end, and print its result."""
     import asyncio
@@ -40,7 +41,7 @@ async def run(
     app, job = loading.program(target, application)
     where = application or target.rpartition(":")[0]
     queues = tuple(sorted(_queues(app, job)))
-    session.configure(app, settings, work=True, queues=queues, shutdown_seconds=SHUTDOWN_SECONDS)
+    session.configure(app, settings, work=True, queues=queues, shutdown_seconds=SHUTDOWN_SECONDS, wait_seconds=wait)
     async with app:
         handle = await app.submit(job)
         try:

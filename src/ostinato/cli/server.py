@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ostinato.cli.log_options import LogFormat, LogLevel
-from ostinato.cli.settings import Settings, command
+from ostinato.cli.settings import WAIT_SECONDS, Settings, Wait, command
 from ostinato.cli.webhooks import Networks, Webhooks
 
 
@@ -48,6 +48,7 @@ async def server(
             show_default=False,
         ),
     ] = None,
+    wait: Wait = WAIT_SECONDS,
     webhooks: Webhooks = False,
     webhook_network: Networks = None,
     log_format: LogFormat = None,
@@ -77,5 +78,5 @@ async def server(
     )
     home = app_.Ostinato(settings.url, options=options_.EngineOptions(work=False))
     asked = {} if index_tags_url is None else {"index_tags_url": index_tags_url}
-    session.configure(home, settings, **changes(webhooks, webhook_network), **asked)
+    session.configure(home, settings, wait_seconds=wait, **changes(webhooks, webhook_network), **asked)
     await serving.serve(home, options, settings)

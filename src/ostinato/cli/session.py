@@ -66,11 +66,11 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 @contextlib.asynccontextmanager
 async def opened(
-    settings: Settings, given: app.Ostinato | None = None, *, migrate: bool = False
+    settings: Settings, given: app.Ostinato | None = None, *, migrate: bool = False, wait: float = 0.0
 ) -> AsyncGenerator[app.Ostinato]:
     """An application that looks and gives orders, but runs nothing and never creates a database by accident."""
     target = given or app.Ostinato(settings.url)
-    configure(target, settings, work=False, maintain=False)
+    configure(target, settings, work=False, maintain=False, wait_seconds=wait)
     if not migrate:
         check_exists(target.url)
     await target.start(migrate=migrate)

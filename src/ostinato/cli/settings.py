@@ -25,6 +25,12 @@ Tenant = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Answer with JSON, errors included.")]
 
 
+Wait = Annotated[
+    float, typer.Option("--wait", help="How long the start waits for the database.", min=0, metavar="SECONDS")
+]
+WAIT_SECONDS = 30.0
+
+
 class Settings(NamedTuple):
     """Where to look and how to answer. None leaves it to the application, or to the defaults of the library."""
 

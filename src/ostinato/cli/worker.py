@@ -13,7 +13,7 @@ import typer
 from ostinato import errors
 from ostinato.cli import output
 from ostinato.cli.log_options import LogFormat, LogLevel
-from ostinato.cli.settings import OF_APPLICATION, Settings, command
+from ostinato.cli.settings import OF_APPLICATION, WAIT_SECONDS, Settings, Wait, command
 from ostinato.cli.webhooks import Networks, Webhooks
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ async def worker(
         int | None, typer.Option("--metrics-port", help="Serve /metrics and /healthz there.", min=0, max=65_535)
     ] = None,
     metrics_host: Annotated[str, typer.Option("--metrics-host", help="The address for that.")] = "127.0.0.1",
+    wait: Wait = WAIT_SECONDS,
     webhooks: Webhooks = False,
     webhook_network: Networks = None,
     log_format: LogFormat = None,
@@ -64,6 +65,7 @@ async def worker(
     logs.configure(log_format, log_level)
     app = loading.application(application)
     chosen: dict[str, Any] = {"concurrency": concurrency, "shutdown_seconds": shutdown_seconds, "work": True}
+    chosen["wait_seconds"] = wait
     chosen["queues"] = tuple(queue) if queue else None
     chosen |= changes(webhooks, webhook_network)
     session.configure(app, settings, **{name: value for name, value in chosen.items() if value is not None})

@@ -122,10 +122,10 @@ class Committer:
         self._home = asyncio.get_running_loop()
         self._loop = asyncio.create_task(self._run(), name="ostinato-committer")
 
-    async def stop(self) -> None:
-        """Commit what was handed in, then stop."""
+    async def stop(self, seconds: float = STOP_SECONDS) -> None:
+        """Commit what was handed in, then stop, after so many seconds in any case."""
         if self._loop is not None:
-            await self._drained()
+            await self._drained(seconds)
             self._loop.cancel()
             await asyncio.gather(self._loop, return_exceptions=True)
             self._loop = None
@@ -150,11 +150,11 @@ class Committer:
             if error is not None:
                 raise error
 
-    async def _drained(self) -> None:
+    async def _drained(self, seconds: float) -> None:
         loop = self._loop
         if loop is not None:
             quiet = asyncio.ensure_future(self._quiet.wait())
-            await asyncio.wait([loop, quiet], return_when=asyncio.FIRST_COMPLETED, timeout=STOP_SECONDS)
+            await asyncio.wait([loop, quiet], return_when=asyncio.FIRST_COMPLETED, timeout=seconds)
             quiet.cancel()
 
     async def execute(self, command: commands.Command) -> Any:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import gc
+import logging
 import socket
 import sys
 import time
@@ -32,6 +33,7 @@ from ostinato.engine import (
 )
 from ostinato.store import connect, store
 
+log = logging.getLogger("ostinato")
 LEASE_CHECK_SECONDS = 1.0
 DOUBT_SECONDS = 120.0
 """How long a statement that nobody waits for any more may still take effect."""
@@ -123,6 +125,8 @@ class Engine:
         self._told: dict[str, object] = {}
         """What others have last heard of functions that wait for other jobs."""
         self._main_loop: asyncio.AbstractEventLoop | None = None
+        self.stop_by: float | None = None
+        """Once it is told to stop: by when it should have."""
         self.events_written = 0
 
     # --- life ------------------------------------------------------------------------------------------------
@@ -140,7 +144,7 @@ class Engine:
                 await self.stop()
                 raise
             return
-        await self.db.open(migrate=migrate)
+        await self._open(migrate=migrate)
         _let_batches_live()
         _take_turns()
         try:
@@ -162,6 +166,23 @@ class Engine:
         except BaseException:
             await self.stop()
             raise
+
+    async def _open(self, *, migrate: bool) -> None:
+        """Open the database, which may be about to start as well."""
+        until, pause, told = time.monotonic() + self.options.wait_seconds, 0.05, False
+        while True:
+            try:
+                await self.db.open(migrate=migrate)
+                return
+            except errors.DatabaseAway as error:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise
+                if not told:
+                    log.warning("%s; waiting up to %g s for it", error, self.options.wait_seconds)
+                told = True
+                await asyncio.sleep(min(pause, left))
+                pause = min(pause * 2, 1.0)
 
     async def kill(self) -> None:
         """End as a crash would: report nothing, hand back nothing. Only for the test kit."""
@@ -189,28 +210,37 @@ class Engine:
         return self._host is None and self.steward.busy
 
     async def stop(self) -> None:
-        """Finish or hand back what runs, commit what was reported, and let go of the database."""
+        """Finish or hand back what runs, commit what was reported, and let go of the database. That takes as long as
+        functions may go on, and a moment if they did, though the database is silent."""
+        if self._host is None or self._host.stop_by is None:
+            self.stop_by = time.monotonic() + self.options.shutdown_seconds
+        else:
+            self.stop_by = self._host.stop_by
         for item in self.services:
             await item.stop()
-        for guest in list(self.guests):
-            await guest.stop()
+        await asyncio.gather(*[guest.stop() for guest in list(self.guests)])
         if self.worker is not None:
-            await self.worker.stop()
-        await self.committer.stop()
-        if self.pulse is not None:
-            await self.pulse.stop()
-        if self.worker is not None:
-            with contextlib.suppress(errors.OstinatoError):  # if this fails, the leases run out by themselves
-                settled, all_settled = self.worker.settled_tokens()
-                await self.store.execute(self.tenant, [commands.DropLeases(self.worker.worker_id, settled)])
-                if all_settled:
-                    await self.store.forget_worker(self.tenant, self.worker.worker_id)
+            await self.worker.stop(self.stop_by)
+        # The rest needs a moment at most, unless the database is silent: then the leases run out by themselves.
+        await self.committer.stop(min(committer.STOP_SECONDS, max(self.stop_by - time.monotonic() - 0.5, 0.5)))
+        with contextlib.suppress(errors.OstinatoError, TimeoutError):
+            async with asyncio.timeout(max(self.stop_by - time.monotonic() - 0.2, 0.3)):
+                if self.pulse is not None:
+                    await self.pulse.stop()
+                if self.worker is not None:
+                    await self._leave(self.worker)
         self.ends.ask_no_more()
         if self._host is None:
             await self.db.close()
         else:
             self._host.guests.discard(self)
         self.ends.stop()
+
+    async def _leave(self, own: worker.Worker) -> None:
+        settled, all_settled = own.settled_tokens()
+        await self.store.execute(self.tenant, [commands.DropLeases(own.worker_id, settled)])
+        if all_settled:
+            await self.store.forget_worker(self.tenant, own.worker_id)
 
     def _begin_work(self) -> worker.Worker:
         self.worker = worker.Worker(self._functions, self.options, self.committer, self, self.tracer)

@@ -88,7 +88,11 @@ class Pulse:
                     async with asyncio.timeout(self._lease_seconds / 4):
                         await self._stop.wait()
                 if beating and not self._stop.is_set():
-                    await self._beat(self._store)
+                    beat, told = asyncio.create_task(self._beat(self._store)), asyncio.create_task(self._stop.wait())
+                    await asyncio.wait([beat, told], return_when=asyncio.FIRST_COMPLETED)
+                    told.cancel()
+                    beat.cancel()  # if it is under way still, nobody needs it any more
+                    await asyncio.wait([beat, told])
         finally:
             await db.close()
 

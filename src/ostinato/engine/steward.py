@@ -6,6 +6,7 @@ worker of its own, which is there as long as there is something to do.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -65,8 +66,9 @@ class Steward(service.Service):
 
     async def stop(self) -> None:
         await super().stop()
-        while self._attendants:
-            await self._attendants.popitem()[1].stop()
+        leaving = list(self._attendants.values())
+        self._attendants.clear()
+        await asyncio.gather(*[attendant.stop() for attendant in leaving])
 
     async def kill(self) -> None:
         """End as a crash would. Only for the test kit."""

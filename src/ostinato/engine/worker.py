@@ -234,13 +234,14 @@ class Worker:
         while self._buffer and next(iter(self._buffer.values()))[0] < limit:
             self._committer.post(commands.Release(self._next()[1], "not started in time"))
 
-    async def stop(self) -> None:
+    async def stop(self, by: float | None = None) -> None:
         """Hand back what has not started, let running functions finish for a while, then hand them back too."""
+        seconds = self._options.shutdown_seconds if by is None else max(by - time.monotonic(), 0.0)
         self._stopping = True
         self._hand_back_buffer("worker stopped")
         tasks = [running.task for running in self._running.values()]
         if tasks:
-            await asyncio.wait(tasks, timeout=self._options.shutdown_seconds)
+            await asyncio.wait(tasks, timeout=seconds)
         while self._running:
             self.hand_back_all("worker stopped")
             await asyncio.wait([running.task for running in self._running.values()], timeout=1)

@@ -336,7 +336,7 @@ class PostgresDatabase:
                 raise errors.InvalidInput(f"the database does not take the value: {error}") from None
             except _UNAVAILABLE as error:
                 await self._drop(role)
-                raise errors.DatabaseUnavailable(
+                raise errors.DatabaseAway(
                     f"PostgreSQL cannot be reached ({type(error).__name__}): check the URL, and that the server is up"
                 ) from None
             except asyncpg.IntegrityConstraintViolationError as error:

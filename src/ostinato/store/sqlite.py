@@ -626,7 +626,7 @@ def _typed(error: BaseException) -> errors.OstinatoError | None:
         case apsw.NotADBError():
             return errors.DatabaseUnavailable("the file is not a SQLite database: check the path")
         case apsw.BusyError():
-            return errors.DatabaseUnavailable(
+            return errors.DatabaseAway(
                 f"another process has held the write lock for more than {BUSY_SECONDS} s: find and stop it"
             )
         case apsw.IOError():

@@ -419,6 +419,12 @@ class ExpressionFailed(TerminalError):
     code = "expression_failed"
 
 
+class ConditionFailed(TerminalError):
+    """The condition of a step is neither true nor false."""
+
+    code = "condition_failed"
+
+
 class ConflictingOutputs(TerminalError):
     """Two agents gave different values for one field."""
 

@@ -242,7 +242,7 @@ async def test_failures_are_seen_and_an_item_is_resumed_from_a_step(url: str) ->
         tries = {step["step"]: step["attempts"] for step in shown["steps"]}
         assert [(one["run"], one["key"], one["outcome"]) for one in tries["tag"]] == [
             (1, "a1:tag:1", "failed"),
-            (2, "a1:tag:1", "completed"),
+            (2, "a1:tag:2.1", "completed"),
         ]
         error = shown["lastError"]
         assert (error["step"], error["message"]) in {("tag", "tag is down"), ("thumbnail", "thumbnail is down")}

@@ -54,7 +54,8 @@ async def read(app: Ostinato) -> None:
     found = await app.pipelines.detail("a1")
     assert (found.status, found.run) == ("failed", 3)
     assert found.payload == {"title": f"{MARKER} again"}
-    assert found.results["summarize"]["title"] == f"{MARKER} again"
+    assert found.results["thumbnail"]["title"] == f"{MARKER} again"
+    assert "summarize" not in found.results, "it was taken back"
     assert found.last_error is not None
     moved = await (await app.job("a1:3")).events(most=1000)
     assert [one.properties.get("reason") for one in moved if one.type == "Item Moved"][-1] == MARKER

@@ -93,6 +93,7 @@ async def test_a_held_item_that_was_given_up_is_not_processed_and_goes_in_time(u
             item.item_id for item in await kit.app.pipelines.list(item_filters.ItemFilter("publishing", held=True))
         ] == ["kept"]
         assert not (await kit.app.pipelines.view("gone")).held
+        await kit.app.set_retention(jobs=30 * 86_400)
         await kit.advance(20 * 86_400)
         await kit.app.prune()
         assert await status(kit, "gone") == 500

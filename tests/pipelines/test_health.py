@@ -45,6 +45,7 @@ async def test_b20_the_health_of_a_pipeline_from_its_counters(url: str) -> None:
         await by_raw_sql(url, "UPDATE item SET status = 310 WHERE item_id = 'a3'")
         found = await pipelines.health("publishing")
         assert next(s.items for s in found.statuses if s.name == "in_review") == 1
+        await kit.app.set_retention(jobs=30 * 86_400)
         await kit.advance(40 * 86_400)
         await kit.app.prune()
         found = await pipelines.health("publishing")

@@ -288,10 +288,72 @@ async def test_cancelling_the_run_of_an_item_fails_it_and_it_can_begin_again(url
         job = await kit.app.job("a1:1")
         await job.cancel()
         assert (await passed(kit))[-2:] == [210, 500]
+        assert (await kit.app.pipelines.view("a1")).sentence == "Cancelled"
         await job.resume()
         await kit.run_until_idle()
         assert await status(kit) == 300
         await check(kit)
+
+
+async def test_b19_who_cancels_the_run_of_an_item_and_why_is_in_its_history(url: str) -> None:
+    """B7, B19: though a step has failed before, the item has not failed in it."""
+    room = Newsroom(url)
+    room.fail("summarize", 1)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        await (await kit.app.job("a1:1")).cancel("stop it", actor="ops")
+        last = (await kit.app.pipelines.moves("a1"))[-1]
+        assert (last.from_code, last.code, last.moved_by, last.reason, last.how) == (
+            210, 500, "ops", "stop it", "cancelled",
+        )  # fmt: skip
+        sentence = "Cancelled by ops: stop it"
+        assert (await kit.app.pipelines.view("a1")).sentence == sentence
+        assert [one.sentence for one in await kit.app.pipelines.views("publishing")] == [sentence]
+        [event] = [e for e in await (await kit.app.job("a1:1")).events() if e.type == "Item Moved"][-1:]
+        assert (event.properties["actor"], event.properties["how"]) == ("ops", "cancelled")
+        await enter(kit, "a2")
+        await (await kit.app.job("a2:1")).cancel_task("summarize", reason="not this one", actor="ops")
+        assert (await kit.app.pipelines.view("a2")).sentence == "Cancelled by ops: not this one"
+        await check(kit)
+
+
+@pytest.mark.parametrize("failed", [True, False])
+async def test_b19_who_rolls_an_item_back_and_why_is_in_its_history(url: str, failed: bool) -> None:
+    """B7, B19: also of one that has failed already, which moves nowhere."""
+    room = Newsroom(url)
+    if failed:
+        room.fail("tag", terminal=True)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        before = len(await passed(kit))
+        await kit.app.pipelines.roll_back("a1", actor="olga", reason="withdrawn")
+        await kit.run_until_idle()
+        moves = await kit.app.pipelines.moves("a1")
+        assert len(moves) == before + 1
+        assert (moves[-1].from_code, moves[-1].code) == (500 if failed else 300, 500)
+        assert (moves[-1].moved_by, moves[-1].reason, moves[-1].how) == ("olga", "withdrawn", "rolled_back")
+        assert (await kit.app.pipelines.view("a1")).sentence == "Rolled back by olga: withdrawn"
+        assert room.undone
+        await kit.app.pipelines.restart("a1", "discovered")
+        room.recover("tag")
+        await kit.run_until_idle()
+        assert await status(kit) == 300
+        await check(kit)
+
+
+async def test_b16_the_key_of_a_try_is_unique_over_all_runs(url: str) -> None:
+    """B16: a new run counts from 1 again, so its number is in the key; the key of the step stays."""
+    room = Newsroom(url)
+    room.fail("tag", terminal=True)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        room.recover("tag")
+        await kit.app.pipelines.restart("a1", "tag")
+        await kit.run_until_idle()
+        tag = next(one for one in (await kit.app.pipelines.detail("a1")).steps if one.step == "tag")
+        assert (tag.key, [one.key for one in tag.attempts]) == ("a1:tag", ["a1:tag:1", "a1:tag:2.1"])
+        keys = [move.key for move in await kit.app.pipelines.moves("a1") if move.status == "tagging"]
+        assert keys == ["a1:tag:1", "a1:tag:2.1"]
 
 
 async def test_b7_raw_sql_cannot_make_an_illegal_move(url: str) -> None:

@@ -52,12 +52,12 @@ def show_moves(found: Sequence[item_views.ItemMove], now: datetime.datetime) -> 
         [
             f"{one.number}",
             "" if one.from_status is None else f"{one.from_code} {one.from_status}",
-            f"{one.code} {one.status}",
+            f"skipped {one.step}" if one.how == "skipped" else f"{one.code} {one.status}",
             output.ago(one.at, now),
             f"{one.run}",
             one.key or "",
             one.moved_by or "",
-            one.reason or "",
+            _why(one),
         ]
         for one in found
     ]
@@ -73,8 +73,15 @@ def show_done(done: bulk.Done) -> None:
 
 def _step(found: item_views.ItemDetail, step: item_views.ItemStep) -> list[Any]:
     result = output.short(found.results[step.step]) if step.step in found.results else ""
+    if step.when is not None and not result:
+        result = f"only if {output.short(step.when)}"
     tried = [f"{len(step.attempts)}", output.duration(step.seconds)] if step.attempts else ["", ""]
     return [step.step, output.state(step.state), *tried, _used(step.usage), result]
+
+
+def _why(move: item_views.ItemMove) -> str:
+    how = "" if move.how in (None, "skipped") else move.how.replace("_", " ")
+    return ": ".join(said for said in (how, move.reason or "") if said)
 
 
 def _used(usage: views.UsageView) -> str:

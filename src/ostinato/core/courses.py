@@ -9,7 +9,6 @@ turn is passed at once when those before it are done.
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +29,10 @@ DEAD: Final = "dead"
 REJECTED: Final = "rejected"
 UNDONE: Final = "undone"
 """How a step stands that was done, and what it did taken back."""
+OMITTED: Final = "omitted"
+"""How a step stands whose condition is false: the item goes on past it."""
+CONDITION: Final = "$when-"
+"""How the task is named that evaluates the condition of a step: this, and the name of the step."""
 _FAILED: Final = (states.FAILED, DEAD, states.CANCELLED)
 
 
@@ -54,6 +57,8 @@ class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     function: str | None = None
     agent: str | None = None
     """Who does it: a function, or an agent of the tenant's, in the version that it has when a run begins."""
+    when: str | None = None
+    """A JSONata expression over the item and the results so far: where it is false, the item goes on past the step."""
     optional: bool = False
     """Its failure does not fail the item."""
     retry: Retry = RETRY
@@ -130,12 +135,14 @@ class Stop(NamedTuple):
     reject: int = NOWHERE
     looking: tuple[int, ...] = ()
     """Statuses of a review that people move an item to and fro between."""
+    conditional: bool = False
 
     @property
     def exits(self) -> tuple[int, ...]:
         """From where the item goes on to the next stop."""
         if self.kind == "step":
-            return self.codes if self.optional else self.codes[-1:]
+            begun = self.codes[:1] if self.conditional else ()  # where it may have begun again
+            return self.codes if self.optional else (*begun, *self.codes[-1:])
         return (*self.codes, *self.looking)
 
 
@@ -166,7 +173,7 @@ class Course:
                 yield Stop("review", entry.review, waiting, group=group, reject=codes[entry.reject], looking=looking)
             for step in steps_of(entry):
                 triple = tuple(codes[name] for name in step.statuses)
-                yield Stop("step", step.step, triple, step.optional, group)
+                yield Stop("step", step.step, triple, step.optional, group, conditional=step.when is not None)
 
     @property
     def initial(self) -> int:
@@ -233,9 +240,14 @@ def walk(course: Course, stands: Mapping[str, str | int], *, given_up: bool = Fa
             if index == 0:
                 passed, between = [*between], []
             continue
+        if stop.conditional and stands.get(CONDITION + stop.name) in _FAILED:
+            passed.append(course.failed)
+            break
         how = stands.get(stop.name, states.BLOCKED)
         if how == states.BLOCKED:
             break
+        if how == OMITTED:
+            continue
         if given_up and how == states.CANCELLED:
             passed += [*between, stop.codes[0], course.failed]
             break
@@ -267,14 +279,14 @@ def _reached(course: Course, stop: Stop, how: str | int) -> tuple[int, ...]:
 
 
 def is_done(stop: Stop, how: str | int) -> bool:
-    if how in (states.COMPLETED, states.SKIPPED, UNDONE):
+    if how in (states.COMPLETED, states.SKIPPED, UNDONE, OMITTED):
         return True
     return stop.optional and how in _FAILED
 
 
 def path(course: Course, status: int, before: Sequence[int], now: Sequence[int]) -> list[int]:
     """The moves that take an item from its status to the end of its walk, given the walk that it had."""
-    if [*before] == [*now]:
+    if [*before] == [*now] or now[-1:] == [status]:
         return []
     common = 0
     while common < min(len(before), len(now)) and before[common] == now[common]:
@@ -299,10 +311,19 @@ def _way_back(course: Course, status: int, now: Sequence[int], common: int) -> l
     return []
 
 
+def followed(course: Course) -> Iterator[tuple[Stop, Stop]]:
+    """Each stop with those that may come next: the one after it, and those after steps that may be left out."""
+    for index, stop in enumerate(course.stops):
+        for later in course.stops[index + 1 :]:
+            yield stop, later
+            if not later.conditional:
+                break
+
+
 def _moves(course: Course) -> Iterator[tuple[int, int]]:
     yield (NOWHERE, course.initial)
     stops = course.stops
-    for one, other in itertools.pairwise(stops):
+    for one, other in followed(course):
         yield from ((code, other.codes[0]) for code in one.exits)
     for stop in stops:
         yield from _moves_inside(course, stop)

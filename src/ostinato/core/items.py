@@ -23,6 +23,13 @@ class Stand(msgspec.Struct, array_like=True, gc=False):
     retry_at: int | None = None
 
 
+CANCELLED: Final = "cancelled"
+TIMED_OUT: Final = "timed_out"
+ROLLED_BACK: Final = "rolled_back"
+"""What may have been done to an item, in its history."""
+
+OMITTED_SINCE: Final = "its condition is false"
+
 BUDGET: Final = "$budget"
 """Stands among the steps of an item while somebody is asked whether it may cost more; `attempt` is the question's."""
 _ASKED: Final = b'"$budget":'
@@ -76,6 +83,8 @@ class Item(msgspec.Struct, gc=False):
     by: NotStored[str | None] = None
     why: NotStored[str | None] = None
     """Who has moved it in this transaction, and why."""
+    how: NotStored[str | None] = None
+    """What was done to it, where that is no step of its course."""
     told: NotStored[str | None] = None
     """Why, where nothing that people wrote may be in its history: events may be read by fewer."""
 
@@ -87,7 +96,7 @@ class Item(msgspec.Struct, gc=False):
         self.was_question = self.question()
         self.was = None
         self.made = []
-        self.begins_at = self.by = self.why = self.told = self.over_budget = None
+        self.begins_at = self.by = self.why = self.how = self.told = self.over_budget = None
 
     def standing(self) -> dict[str, Stand]:
         if self.stands is None:
@@ -97,7 +106,9 @@ class Item(msgspec.Struct, gc=False):
     def has_ended(self, step: str) -> bool:
         """Nothing more comes of it in this run, and it was not taken back."""
         known = self.standing().get(step)
-        return known is not None and (known.state in states.TASK_ENDED or known.state == courses.DEAD)
+        return known is not None and (
+            known.state in states.TASK_ENDED or known.state in (courses.DEAD, courses.OMITTED)
+        )
 
     def take_back(self, step: str) -> None:
         """What this step did is taken back."""
@@ -123,7 +134,7 @@ class Item(msgspec.Struct, gc=False):
 
     def may_lack(self, course: courses.Course, step: str) -> bool:
         """There is no result of this step, and none is needed to go on after it."""
-        return course.is_optional(step) or self.is_(states.SKIPPED, step)
+        return course.is_optional(step) or self.is_(states.SKIPPED, step) or self.is_(courses.OMITTED, step)
 
     def is_(self, state: str, step: str) -> bool:
         known = self.standing().get(step)
@@ -166,18 +177,38 @@ class Item(msgspec.Struct, gc=False):
             self.why = f"{step}: {kind}"
 
     def follow(self, course: courses.Course, now: int, *, given_up: bool = False) -> list[dict[str, Any]]:
-        """Go where the steps have got to; the answer is the moves that were made."""
+        """Go where the steps have got to; the answer is what that adds to the history."""
         standing = self.standing()
         how = {name: known.state for name, known in standing.items()}
         walked = courses.walk(course, how, given_up=given_up)
+        remarks: list[dict[str, Any]] = []
         if self.begins_at is not None:
             wanted = walked[walked.index(self.begins_at) :] if self.begins_at in walked else [self.begins_at]
             way = wanted[1:] if self.status == self.begins_at else courses.legal_tail(course, self.status, wanted)
         else:
+            remarks = self._note_omitted(now)
             before = courses.walk(course, self.was or {})
             way = [] if self._was_put(course, before) else courses.path(course, self.status, before, walked)
         self._place(course, how)
-        return self.go(course, way, now)
+        return [*remarks, *self.go(course, way, now)]
+
+    def _note_omitted(self, now: int) -> list[dict[str, Any]]:
+        """Steps that are left out pass no status: the history says so of where the item is."""
+        was = self.was or {}
+        left_out = [name for name, known in self.standing().items() if known.state == courses.OMITTED]
+        return [
+            self.remark(now, step=name, how=states.SKIPPED, why=OMITTED_SINCE)
+            for name in left_out
+            if was.get(name) != courses.OMITTED
+        ]
+
+    def remark(self, now: int, **about: str | None) -> dict[str, Any]:
+        """An entry in its history that moves it nowhere."""
+        said = {name: value for name, value in about.items() if value is not None}
+        made = {"from": self.status, "to": self.status, "at": now, **said}
+        self.made = [*self.made, made]
+        self.via = codec.encode_own(self.made).decode()
+        return made
 
     def _was_put(self, course: courses.Course, walked: list[int]) -> bool:
         """Somebody has put it to an end that its steps have not led to: it stays there, whatever becomes of them."""
@@ -192,7 +223,8 @@ class Item(msgspec.Struct, gc=False):
             made.append({"from": at, "to": code, "at": now, **self._about(course, code)})
             at = code
         if made:
-            made[-1] |= {name: value for name, value in (("by", self.by), ("why", self.why)) if value is not None}
+            said = (("by", self.by), ("why", self.why), ("how", self.how))
+            made[-1] |= {name: value for name, value in said if value is not None}
             self.status, self.status_at, self.open = at, now, at in course.open
             self.made = [*self.made, *made]
             self.via = codec.encode_own(self.made).decode()

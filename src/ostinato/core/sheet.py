@@ -177,9 +177,9 @@ class Sheet(msgspec.Struct):
             raise errors.ItemNotFound(f"there is no item {item_id!r}", itemId=item_id)
         return item
 
-    def attribute(self, item: items.Item, actor: str | None, why: str | None) -> None:
+    def attribute(self, item: items.Item, actor: str | None, why: str | None, how: str | None = None) -> None:
         """Who moves an item in this transaction, and why, for its history."""
-        item.by, item.told = actor, why
+        item.by, item.told, item.how = actor, why, how
         item.why = None if self.discreet else why
 
     def retry_of(self, task: rows.Task) -> retry.Retry | None:

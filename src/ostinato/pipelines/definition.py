@@ -38,8 +38,17 @@ def read(document: Any) -> courses.Pipeline:
 
 
 def expressions(pipeline: courses.Pipeline) -> Iterable[tuple[str, str]]:
-    """A pipeline has none."""
-    return ()
+    """The conditions of its steps, each with its field."""
+    for number, given in enumerate(pipeline.course):
+        entry = courses.entry_of(given)
+        for index, step in enumerate(courses.steps_of(entry)):
+            if step.when is not None:
+                at = (
+                    f"course[{number}].together[{index}]"
+                    if isinstance(entry, courses.Together)
+                    else f"course[{number}]"
+                )
+                yield f"{at}.when", step.when
 
 
 def _entry(document: Any, field: str) -> courses.Entry:
@@ -73,7 +82,9 @@ def _check(pipeline: courses.Pipeline, course: list[courses.Entry]) -> None:
     if not isinstance(course[0], courses.Passed):
         raise errors.InvalidInput("course[0] must be a status: the one that items are entered in", field="course[0]")
     steps = courses.steps_of(course[-1])
-    if isinstance(course[-1], courses.Review) or (steps and steps[-1].optional):
+    last_step = steps[-1] if steps else None
+    may_lack = last_step is not None and (last_step.optional or last_step.when is not None)
+    if isinstance(course[-1], courses.Review) or may_lack:
         last = f"course[{len(course) - 1}]"
         raise errors.InvalidInput(
             f"{last} must be a status: the one that items are in when they are approved, or go on without the step",

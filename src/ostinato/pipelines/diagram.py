@@ -10,7 +10,7 @@ import msgspec
 
 from ostinato.core import allowed, courses
 
-Kind = Literal["enter", "course", "retry", "end", "failure", "review", "named", "again"]
+Kind = Literal["enter", "course", "skip", "retry", "end", "failure", "review", "named", "again"]
 
 
 class MoveView(msgspec.Struct, frozen=True, rename="camel"):
@@ -21,8 +21,9 @@ class MoveView(msgspec.Struct, frozen=True, rename="camel"):
     code: int
     status: str
     kind: Kind
-    """Items are entered (`enter`), go along the `course`, wait for a `retry`, are at an `end` that a step has found or
-    at a `failure`; people move them in a `review`, or as the pipeline has `named`; and they begin `again`."""
+    """Items are entered (`enter`), go along the `course` and `skip` steps of it whose condition is false, wait for a
+    `retry`, are at an `end` that a step has found or at a `failure`; people move them in a `review`, or as the pipeline
+    has `named`; and they begin `again`."""
 
 
 class Moves(msgspec.Struct, frozen=True, rename="camel"):
@@ -70,7 +71,7 @@ def _phases(course: courses.Course) -> Iterator[str]:
             yield "    }"
 
 
-_TOLD = ("retry", "end", "failure", "review", "named")
+_TOLD = ("skip", "retry", "end", "failure", "review", "named")
 
 
 def table(course: courses.Course) -> str:
@@ -98,17 +99,25 @@ def _list(codes: Iterable[int]) -> str:
 
 
 def _forward(course: courses.Course) -> Iterator[tuple[int, int]]:
-    for one, other in itertools.pairwise(course.stops):
+    for one, other in courses.followed(course):
         yield from ((code, other.codes[0]) for code in one.exits)
     for stop in course.stops:
         yield from itertools.pairwise(stop.codes)
+
+
+def _leaps(course: courses.Course, before: int, code: int) -> bool:
+    """Past a step that may be left out."""
+    places = {passed: number for number, stop in enumerate(course.stops) for passed in (*stop.codes, *stop.looking)}
+    first, last = course.stops[places[before]], course.stops[places[code]]
+    begun = first.conditional and not first.optional and before == first.codes[0]
+    return first is not last and (begun or places[code] - places[before] > 1)
 
 
 def _kind(course: courses.Course, forward: frozenset[tuple[int, int]], before: int, code: int) -> Kind:
     if before == courses.NOWHERE:
         return "enter"
     if (before, code) in forward:
-        return "course"
+        return "skip" if _leaps(course, before, code) else "course"
     if any(course.codes[m.before] == before and course.codes[m.after] == code for m in course.pipeline.moves):
         return "named"
     if code in (course.failed, course.dead):

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, cast
 
 from ostinato.core import approvals, codec, courses, graph
 
+WHEN = "ostinato.pipeline.when"
+"""The function that evaluates the condition of a step."""
 ITEM = "item"
 """The tag by which all runs of an item are found."""
 
@@ -36,7 +38,7 @@ def spec(
     """The steps of a run. Those whose results are kept are nobody's work; `only` leaves out what comes after a step."""
     tasks: list[graph.TaskSpec] = []
     for entry in course.entries:
-        before = [task.task_id for task in tasks]
+        before = [task.task_id for task in tasks if not is_condition(task.task_id)]
         if isinstance(entry, courses.Review):
             if entry.review in kept:
                 tasks.append(graph.TaskSpec(entry.review, "review", external=True))
@@ -49,6 +51,8 @@ def spec(
             if step.step in kept:
                 tasks.append(graph.TaskSpec(step.step, function or "", external=True, optional=step.optional))
             elif only is None or step.step == only:
+                if step.when is not None:
+                    tasks.append(_condition(step, before))
                 tasks.append(_step(step, function or "", work, before))
         if only in [step.step for step in courses.steps_of(entry)]:
             break
@@ -66,7 +70,7 @@ def inputs(spec: graph.JobSpec, about: dict[str, Any], payload: bytes, agents: M
         if task.approval is not None:
             made.append(payload)
         elif task.task_id in agents:
-            made.append(agents[task.task_id].input(task.depends_on))
+            made.append(agents[task.task_id].input([up for up in task.depends_on if not is_condition(up)]))
         else:
             made.append(encoded)
     return made
@@ -84,7 +88,7 @@ def read_given(document: dict[str, Any], results: Mapping[str, Any]) -> dict[str
     about["item"] = as_reviewed(codec.decode(about.pop("payload")), about.pop("reviews"), results)
     if "output" in about:
         about["output"] = codec.decode(about["output"])
-    return about | {"results": dict(results)}
+    return about | {"results": {name: result for name, result in results.items() if not is_condition(name)}}
 
 
 def as_reviewed(payload: Any, reviews: Sequence[str], results: Mapping[str, Any]) -> Any:
@@ -115,11 +119,20 @@ def undo(
     return tasks
 
 
+def is_condition(task_id: str) -> bool:
+    """It is no step, but the task that evaluates the condition of one."""
+    return task_id.startswith(courses.CONDITION)
+
+
+def _condition(step: courses.Step, before: list[str]) -> graph.TaskSpec:
+    return graph.TaskSpec(f"{courses.CONDITION}{step.step}", WHEN, depends_on=before, queue=graph.SYSTEM_QUEUE)
+
+
 def _step(step: courses.Step, function: str, work: Work | None, before: list[str]) -> graph.TaskSpec:
     return graph.TaskSpec(
         step.step,
         function,
-        depends_on=before,
+        depends_on=before if step.when is None else [*before, f"{courses.CONDITION}{step.step}"],
         retry=step.retry,
         timeout=step.timeout or (None if work is None else work.timeout),
         queue=step.queue or (None if work is None else work.queue),

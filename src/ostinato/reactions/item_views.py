@@ -25,6 +25,7 @@ from ostinato.core import (
     items,
     moments,
     rows,
+    states,
     tallies,
     usage,
 )
@@ -73,7 +74,8 @@ class ItemView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ItemAttempt(msgspec.Struct, frozen=True, rename="camel"):
-    """One try of a step; `key` is how history names it, `{item}:{step}:{attempt}`, in each run from 1 on."""
+    """One try of a step; `key` is how history names it: `{item}:{step}:{attempt}`, and in later runs, in which attempts
+    begin with 1 again, `{item}:{step}:{run}.{attempt}`."""
 
     key: str
     run: int
@@ -98,6 +100,8 @@ class ItemStep(msgspec.Struct, frozen=True, rename="camel"):
     state: str
     """As that of a task; `dead` if all attempts have failed, `rejected` in a review."""
     optional: bool
+    when: str | None
+    """Its condition: where that was false, the step is `skipped`."""
     attempt: int
     retry_at: datetime.datetime | None
     attempts: list[ItemAttempt]
@@ -168,9 +172,12 @@ class ItemMove(msgspec.Struct, frozen=True, rename="camel"):
     step: str | None
     attempt: int | None
     key: str | None
-    """`{item}:{step}:{attempt}`"""
+    """`{item}:{step}:{attempt}`, in later runs `{item}:{step}:{run}.{attempt}`"""
     moved_by: str | None
     reason: str | None
+    how: str | None
+    """`cancelled`, `timed_out` or `rolled_back`; or `skipped`, of a step whose condition is false: with that, the item
+    stays in its status."""
 
 
 class Wanted(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -296,7 +303,11 @@ class Looking(shelved.Shelved):
     async def results(self, item: items.Item) -> dict[str, Any]:
         """What the steps of its newest run came to so far, without those that were taken back."""
         found = {} if item.job_id is None else await self._engine.store.outputs(self._tenant, item.job_id)
-        return {name: output for name, output in found.items() if not item.is_(courses.UNDONE, name)}
+        return {
+            name: output
+            for name, output in found.items()
+            if not item.is_(courses.UNDONE, name) and not run.is_condition(name)
+        }
 
     async def _shown(self, found: Sequence[items.Item]) -> list[ItemView]:
         versions = {(item.pipeline, item.version) for item in found}
@@ -308,7 +319,12 @@ class Looking(shelved.Shelved):
             if standing.waits_inside(course, item)
         }
         asked = await self._engine.store.tasks_asked_about(self._tenant, [*keys.values()]) if keys else ()
-        return [_item_view(course, item, asked=keys.get(item.item_id) in asked) for course, item in known]
+        failed = [item.item_id for course, item in known if item.status == course.failed or item.status == course.dead]
+        last = await self._engine.store.last_moves(self._tenant, failed) if failed else {}
+        return [
+            _item_view(course, item, asked=keys.get(item.item_id) in asked, last=last.get(item.item_id, _NO_MOVE))
+            for course, item in known
+        ]
 
     async def _newest_version(self, item: items.Item) -> int:
         try:
@@ -335,7 +351,12 @@ class Looking(shelved.Shelved):
         return found, used
 
 
-def _item_view(course: courses.Course, item: items.Item, *, asked: bool) -> ItemView:
+_NO_MOVE: tuple[str | None, ...] = (None, None, None)
+
+
+def _item_view(
+    course: courses.Course, item: items.Item, *, asked: bool, last: Sequence[str | None] = _NO_MOVE
+) -> ItemView:
     status = next((one for one in course.pipeline.statuses if one.code == item.status), None)
     return ItemView(
         item_id=item.item_id,
@@ -346,7 +367,7 @@ def _item_view(course: courses.Course, item: items.Item, *, asked: bool) -> Item
         phase=None if status is None else status.phase,
         open=bool(item.open),
         held=item.run == 0 and bool(item.open),
-        sentence=standing.sentence(course, item, asked=asked),
+        sentence=standing.sentence(course, item, asked=asked, last=last),
         step=item.step,
         attempt=item.attempt,
         retry_at=views.moment(item.retry_at),
@@ -391,7 +412,7 @@ def _run(job: rows.Job) -> ItemRun | None:
 
 def _attempt(item_id: str, step: str, number: int, view: views.AttemptView, used: usage.Usage | None) -> ItemAttempt:
     return ItemAttempt(
-        f"{item_id}:{step}:{view.attempt}",
+        _key(item_id, step, number, view.attempt),
         number,
         view.attempt,
         view.outcome,
@@ -410,6 +431,7 @@ def _last_error(attempts: dict[str, list[ItemAttempt]]) -> ItemError | None:
         return None
     at, step, one = max(failed, key=lambda found: (found[2].run, found[0]))
     error: dict[str, Any] = one.error
+    step = step.removeprefix(courses.CONDITION)
     return ItemError(step, one.run, one.attempt, str(error.get("type", "")), str(error.get("message", "")), at)
 
 
@@ -419,6 +441,7 @@ def _step(
     known = item.standing().get(stop.name)
     step = course.steps.get(stop.name)
     state = "blocked" if known is None else "completed" if isinstance(known.state, int) else known.state
+    state = states.SKIPPED if state == courses.OMITTED else state
     return ItemStep(
         stop.name,
         f"{item.item_id}:{stop.name}",
@@ -426,6 +449,7 @@ def _step(
         None if step is None else step.agent,
         state,
         stop.optional,
+        None if step is None else step.when,
         0 if known is None else known.attempt,
         None if known is None else views.moment(known.retry_at),
         attempts,
@@ -434,8 +458,13 @@ def _step(
     )
 
 
+def _key(item_id: str, step: str, number: int, attempt: int) -> str:
+    return f"{item_id}:{step}:{attempt}" if number <= 1 else f"{item_id}:{step}:{number}.{attempt}"
+
+
 def _move(item_id: str, course: courses.Course, moved: stored.Moved) -> ItemMove:
-    key = None if moved.step is None or moved.attempt is None else f"{item_id}:{moved.step}:{moved.attempt}"
+    tried = moved.step is not None and moved.attempt is not None
+    key = _key(item_id, moved.step or "", moved.run, moved.attempt or 0) if tried else None
     return ItemMove(
         moved.number,
         moved.from_code,
@@ -450,4 +479,5 @@ def _move(item_id: str, course: courses.Course, moved: stored.Moved) -> ItemMove
         key,
         moved.moved_by,
         moved.reason,
+        moved.how,
     )

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ostinato import context, errors
-from ostinato.core import budgets, commands, usage
+from ostinato import context, errors, expressions
+from ostinato.core import budgets, commands, courses, documents, usage
 from ostinato.pipelines import run as runs
 from ostinato.reactions import adapting, definitions, pipelines
 
@@ -28,6 +28,16 @@ class Keeping:
         course = await self._pipelines.course(item.pipeline, version)
         about = runs.given(course, item_id, run, payload)
         return await ctx.add_tasks(runs.undo(course, steps, about, await store.outputs(ctx.tenant, job_id)))
+
+    async def when(self, ctx: context.Context, **given: Any) -> bool:
+        """Evaluate the condition of a step, once; where it is false, the step is left out."""
+        name = ctx.task_id.removeprefix(courses.CONDITION)
+        about = runs.read_given(given, await ctx.dependency_outputs.load())
+        course = await self._pipelines.course(about["pipeline"], about["version"])
+        holds: bool = await ctx.step("condition", _holds, name, course.steps[name].when or "true", about)
+        if not holds:
+            await self._app.engine.execute(commands.OmitStep(ctx.lease))
+        return holds
 
     async def raise_budget(self, ctx: context.Context, item_id: str, job_id: str, budget: float) -> str:
         """Do what was decided about an item that has cost what it may: let it go on, or give it up. Who gives too
@@ -56,6 +66,17 @@ class Keeping:
         return f"raised to {usage.shown(more)}" if raised else "it is another budget by now, or this is no more than it"
 
 
+def _holds(step: str, when: str, about: dict[str, Any]) -> bool:
+    found = expressions.Expression(when, f"the condition of step {step!r}").evaluate(about, default=None)
+    if not isinstance(found, bool):
+        gives = "nothing" if found is None else documents.short(found)
+        raise errors.ConditionFailed(
+            f"the condition of step {step!r} gives {gives}, not true or false: use $exists(…) or $boolean(…) for what "
+            f"may be missing, in {documents.short(when)}"
+        )
+    return found
+
+
 def _raised(payload: Any, budget: float) -> int:
     """What somebody has raised a budget to; with what makes no sense, it stays what it was."""
     with contextlib.suppress(errors.InvalidInput, KeyError, TypeError):
@@ -77,6 +98,7 @@ def named(keeping: Keeping) -> dict[str, Any]:
     """By the names of the functions."""
     return {
         commands.UNDO: keeping.undo,
+        runs.WHEN: keeping.when,
         commands.RAISE: keeping.raise_budget,
         commands.RAISE_TENANT: keeping.raise_tenant_budget,
     }

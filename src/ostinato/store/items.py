@@ -27,6 +27,8 @@ class Moved(NamedTuple):
     attempt: int | None
     moved_by: str | None
     reason: str | None
+    how: str | None
+    """What it was, where that was no step of the course: `skipped`, `cancelled`, `timed_out`, `rolled_back`."""
 
 
 class Items:
@@ -88,6 +90,15 @@ class Items:
             return filters.Page(sorted(map(items.read, rows), key=lambda item: order[item.item_id]), after)
 
         return await self.db.read(script)
+
+    async def last_moves(self, tenant: str, item_ids: Sequence[str]) -> dict[str, tuple[str | None, ...]]:
+        """What moved each of these items last, by whom, and why."""
+
+        def script() -> database.Script[dict[str, tuple[str | None, ...]]]:
+            found = yield fetch("read_last_moves", tenant=tenant, item_ids=list(item_ids))
+            return {row[0]: tuple(row[1:]) for row in found}
+
+        return await self.db.read(script, snapshot=False)
 
     async def count_stuck_items(self, tenant: str, wanted: item_filters.ItemFilter) -> int:
         def script() -> database.Script[int]:

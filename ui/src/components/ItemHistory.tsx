@@ -3,10 +3,13 @@ import { Button, Paper, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import type { Move, Moves } from '../services/items';
 import { Trouble } from './Answer';
-import { Moment } from './bits';
+import { label } from '../model/states';
+import { Moment, State } from './bits';
 import { Tone } from './Tone';
 
 const SHOWN = 30;
+/** A step whose condition was false: the item stays in its status. */
+const SKIPPED = 'skipped';
 
 export function ItemHistory({ history, tones }: { history: Moves; tones: ReadonlyMap<string, string> }) {
   const [whole, setWhole] = useState(false);
@@ -34,17 +37,23 @@ export function ItemHistory({ history, tones }: { history: Moves; tones: Readonl
 
 function Line({ move, tones, newRun }: { move: Move; tones: ReadonlyMap<string, string>; newRun: boolean }) {
   const about = [
+    move.how === SKIPPED && move.step,
     move.step !== null &&
       move.attempt !== null &&
       move.attempt > 1 &&
       `attempt ${move.attempt} of ${move.step}`,
+    move.how !== null && move.how !== SKIPPED && label(move.how),
     move.movedBy && `by ${move.movedBy}`,
     newRun && move.run > 1 && `run ${move.run}`,
   ].filter(Boolean);
   return (
     <li>
       <div className="history-line">
-        <Tone status={`${move.code} ${move.status}`} tone={tones.get(move.status)} />
+        {move.how === SKIPPED ? (
+          <State state={SKIPPED} />
+        ) : (
+          <Tone status={`${move.code} ${move.status}`} tone={tones.get(move.status)} />
+        )}
         <Text span fz="xs" c="dimmed">
           <Moment at={move.at} />
         </Text>

@@ -78,6 +78,11 @@ function Row({ item, step, hasMore, open, onShow, again }: RowProps) {
             optional
           </Text>
         )}
+        {step.when !== null && (
+          <Text fz="xs" c="dimmed" className="mono clip" maw={240} title={step.when}>
+            only if {step.when}
+          </Text>
+        )}
       </Table.Td>
       <Table.Td>
         <State state={step.state} />

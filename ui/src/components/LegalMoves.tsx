@@ -12,6 +12,7 @@ import { Sheet } from './Sheet';
 const SAID: Record<string, string> = {
   enter: 'is entered at',
   course: 'goes on to',
+  skip: 'may skip to',
   end: 'may end as',
   review: 'by people to',
   named: 'by hand to',

@@ -48,6 +48,7 @@ export const ITEM = graphql(`
           agent
           state
           optional
+          when
           attempt
           retryAt
           attempts {
@@ -99,6 +100,7 @@ export const HISTORY = graphql(`
           attempt
           movedBy
           reason
+          how
         }
         pageInfo {
           hasNextPage

@@ -21,6 +21,7 @@ def follow(book: ledger.Ledger) -> list[str]:
             given_up = book.jobs[job_id].state in (states.CANCELLED, states.TIMED_OUT)
             if given_up:
                 item.stand(items.BUDGET, states.BLOCKED, 0)
+                item.how = book.jobs[job_id].state if item.how is None else item.how
             moved(book, item, course, item.follow(course, book.now, given_up=given_up))
             book.changed_items[item.item_id] = item
             rejects = {stop.reject for stop in course.stops if stop.reject}
@@ -55,12 +56,14 @@ def moved(book: ledger.Ledger, item: items.Item, course: courses.Course, made: l
             item=item.item_id,
             pipeline=item.pipeline,
             run=item.run,
-            path=[move["to"] for move in made],
+            path=[move["to"] for move in made if move["to"] != move["from"]],
             before=made[0]["from"],
             code=item.status,
             status=course.names[item.status],
             actor=item.by,
             reason=item.why or item.told,
+            how=item.how,
+            skipped=[one["step"] for one in made if one.get("how") == states.SKIPPED] or None,
         )
         book.emit(job, events.ITEM_MOVED, data=data)
 

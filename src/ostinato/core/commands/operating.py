@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ostinato import errors
-from ostinato.core import absent, documents, events, graph, ledger, needs, rows, states
+from ostinato.core import absent, documents, events, graph, items, ledger, needs, rows, states
 from ostinato.core.commands import consequences, gating, passing, rehearsal
 
 
@@ -25,6 +25,8 @@ class CancelJob(msgspec.Struct, gc=False):
         job = book.job(self.job_id)
         if job.state == states.RUNNING:
             consequences.cancel_open_tasks(book, job, consequences.event_data(reason=self._reason()))
+            if job.job_id in book.items:
+                book.attribute(book.items[job.job_id], self.actor, self.reason, items.CANCELLED)
             book.end_job(job, states.CANCELLED, reason=self.reason, actor=self.actor)
         return job.state
 
@@ -51,6 +53,8 @@ class CancelTask(msgspec.Struct, gc=False):
             passing.cancel(book, task, self.person, self.reason)
             data = consequences.event_data(reason=self.reason, actor=self.person.actor)
             book.move(task, states.CANCELLED, events.TASK_CANCELLED, data)
+            if job.job_id in book.items:
+                book.attribute(book.items[job.job_id], self.person.actor, self.reason, items.CANCELLED)
             book.fail_dependants(task)
             book.detect_failure(job, task)
             book.settle(job)

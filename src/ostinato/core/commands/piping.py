@@ -185,15 +185,36 @@ class RollBack(msgspec.Struct, gc=False):
         _check_rests(book, item, item.run)
         allowed.give_up(course, item)
         job_id = item.job_id
-        book.attribute(item, self.actor, self.reason or "rolled back")
+        book.attribute(item, self.actor, self.reason or "rolled back", items.ROLLED_BACK)
         if job_id is not None and job_id in book.jobs:
             following.undo(book, item, job_id)
             set_aside(book, item, "rolled back", self.actor)
         item.give_up(course)
         if item.status not in (course.failed, course.dead):
             following.moved(book, item, course, item.go(course, [course.failed], book.now))
+        else:
+            remark = item.remark(book.now, by=item.by, why=item.why, how=item.how)
+            following.moved(book, item, course, [remark])
         book.changed_items[item.item_id] = item
         return Entered(item.item_id, job_id, item.status, False)
+
+
+class OmitStep(msgspec.Struct, gc=False):
+    """The condition of a step is false: it is left out."""
+
+    lease: rows.Lease
+
+    def needs(self, wanted: needs.Needs) -> None:
+        wanted.task(self.lease.key)
+        wanted.whole_job(self.lease.job_id)
+
+    def apply(self, book: ledger.Ledger) -> None:
+        book.leased_task(self.lease.key, self.lease.attempt, self.lease.token)
+        name = self.lease.task_id.removeprefix(courses.CONDITION)
+        item = book.items.get(self.lease.job_id)
+        task = book.task((self.lease.job_id, name))
+        if task.state == states.BLOCKED:
+            omit(book, item, task)
 
 
 class FinishItem(msgspec.Struct, gc=False):
@@ -296,18 +317,29 @@ def begin_run(
     kept: Mapping[str, bytes | None] | None = None,
 ) -> None:
     """Enter the job of a run. Steps whose results are kept are completed with them, and nobody runs them."""
+    omitted = {step for step in kept or {} if item.is_(courses.OMITTED, step)}
     item.begin_run(submit.job_id, begins_at)
     book.items[submit.job_id] = item
     submit.apply(book)
     for step, output in (kept or {}).items():
         task = book.tasks[(submit.job_id, step)]
-        if output is None:
+        if step in omitted:
+            omit(book, item, task)
+        elif output is None:
             book.move(task, states.SKIPPED, events.TASK_SKIPPED, consequences.event_data(reason="kept as it was"))
             book.satisfy_dependants(task)
         else:
             consequences.complete(book, task, output, kept=True)
     if kept:
         book.settle(book.jobs[submit.job_id])  # there may be nothing left to be done
+
+
+def omit(book: ledger.Ledger, item: items.Item | None, task: rows.Task) -> None:
+    """Go on without a step, and say that its condition was false."""
+    book.move(task, states.SKIPPED, events.TASK_SKIPPED, consequences.event_data(reason=items.OMITTED_SINCE))
+    if item is not None:
+        item.stand(task.task_id, courses.OMITTED, 0)
+    book.satisfy_dependants(task)
 
 
 def set_aside(book: ledger.Ledger, item: items.Item, reason: str, actor: str | None) -> None:

@@ -54,7 +54,8 @@ RETURNING pipeline, status;
 
 -- name: list_history
 -- The moves of an item, in order.
-SELECT number, from_code, to_code, at, version, run, step, attempt, moved_by, reason FROM status_history
+SELECT number, from_code, to_code, at, version, run, step, attempt, moved_by, reason, how
+FROM status_history
 WHERE tenant = :tenant AND item_id = :item_id AND number > :after
 ORDER BY number LIMIT :most;
 

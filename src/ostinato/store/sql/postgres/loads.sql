@@ -226,6 +226,14 @@ SELECT
 FROM unnest(:item_ids::text[]) AS k (item_id)
 CROSS JOIN LATERAL (SELECT * FROM item x WHERE x.tenant = :tenant AND x.item_id = k.item_id OFFSET 0) i;
 
+-- name: read_last_moves
+-- The newest entry in the history of items.
+SELECT h.item_id, h.how, h.moved_by, h.reason
+FROM unnest(:item_ids::text[]) AS k (value)
+CROSS JOIN status_history h
+WHERE h.tenant = :tenant AND h.item_id = k.value AND h.number = (
+    SELECT max(x.number) FROM status_history x WHERE x.tenant = :tenant AND x.item_id = k.value);
+
 -- name: load_approvals
 -- What tasks ask people, or have asked them.
 SELECT {approval a}

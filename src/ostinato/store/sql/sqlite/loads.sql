@@ -136,6 +136,14 @@ SELECT
 FROM json_each(:item_ids) k
 CROSS JOIN item i ON i.tenant = :tenant AND i.item_id = k.value;
 
+-- name: read_last_moves
+-- The newest entry in the history of items.
+SELECT h.item_id, h.how, h.moved_by, h.reason
+FROM json_each(:item_ids) k
+CROSS JOIN status_history h
+WHERE h.tenant = :tenant AND h.item_id = k.value AND h.number = (
+    SELECT max(x.number) FROM status_history x WHERE x.tenant = :tenant AND x.item_id = k.value);
+
 -- name: load_approvals
 -- What tasks ask people, or have asked them.
 SELECT {approval a}

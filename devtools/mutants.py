@@ -354,7 +354,7 @@ def _with_postgres() -> int:
     """One server for all runs: to start one takes as long as most tests."""
     if "OSTINATO_TEST_POSTGRES" in os.environ:
         return main()
-    with PostgresServer() as server:
+    with PostgresServer(fsync=False) as server:
         os.environ["OSTINATO_TEST_POSTGRES"] = server.url()
         return main()
 

@@ -494,3 +494,18 @@ async def test_no_task_begins_before_what_it_depends_on_when_a_job_is_resumed(ur
         await kit.run_until_idle()
         assert [task_id for task_id in runs if task_id != "a"] == ["after", "b", "after", "soon", "last"]
         await kit.audit()
+
+
+async def test_a_job_that_is_taken_up_again_with_failures_left_says_so_once_more(url: str) -> None:
+    app = support.make(url)
+    support.Flaky(app)
+    async with app:
+        made = await app.submit(job(task("a", "flaky"), task("b", "break")))
+        await support.failure(made)
+        before = len(await support.told(made))
+        await made.retry_task("a")
+        await support.failure(made)
+        again = (await support.told(made))[before:]
+        assert again.count("Job Failure Detected") == 1
+        assert (await support.standing(made)) == {"a": "completed", "b": "failed"}
+        assert (await made.info()).failure_detected_at is not None

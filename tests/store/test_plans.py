@@ -62,6 +62,7 @@ INDEXES = {
     "read_open_dependencies": "edge_down",
     "list_newest_jobs": "job_created",
     "old_jobs": "job_state",
+    "load_jobs_by_idempotency_key": "job_idempotency",
     "old_jobs_of_period": "job_keep",
     "next_period": "job_keep",
     "prune_removed_key": "removed_key_at",

@@ -52,8 +52,10 @@ ORDER BY job_id FOR UPDATE OF job;
 -- name: insert_removed_key
 -- Remember the keys of the given jobs.
 INSERT INTO removed_key (tenant, idempotency_key, job_id, request_hash, removed_at)
-SELECT tenant, idempotency_key, job_id, request_hash, :now FROM job
-WHERE tenant = :tenant AND job_id = ANY(:job_ids::text[]) AND idempotency_key IS NOT NULL
+SELECT j.tenant, j.idempotency_key, j.job_id, j.request_hash, :now
+FROM unnest(:job_ids::text[]) AS k (job_id)
+CROSS JOIN LATERAL (SELECT * FROM job x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) j
+WHERE j.idempotency_key IS NOT NULL
 ON CONFLICT (tenant, idempotency_key) DO UPDATE SET
     job_id = excluded.job_id, request_hash = excluded.request_hash, removed_at = excluded.removed_at;
 

@@ -126,7 +126,7 @@ class Context:
         self._uses: dict[str, int] = {}
         self._input: dict[str, Any] = {}
         self._outputs: DependencyOutputs | None = None
-        self._under_way = 0
+        self._under_way: set[object] = set()
         """Steps that have begun and are not recorded yet, and the like."""
         self._reading: asyncio.Future[dict[str, bytes]] | None = None
         self.home: asyncio.Task[Any] | None = None
@@ -205,8 +205,7 @@ class Context:
         recorded = await self._recorded(key)
         if recorded is not None:
             return codec.decode(recorded)
-        self._under_way += 1
-        try:
+        with self._busy():
             if inspect.iscoroutinefunction(function):
                 result = await function(*args, **kwargs)
             else:
@@ -216,8 +215,6 @@ class Context:
             what = f"the result of step {name!r}"
             output = self.redacted(codec.encode(result, what, self._services.max_payload_bytes))
             await self._services.execute(commands.RecordStep(self._lease, key, output))
-        finally:
-            self._under_way -= 1
         self._remember(key, output)
         return codec.decode(output)
 
@@ -379,7 +376,11 @@ class Context:
             with self._busy():
                 if self._reading is None:
                     self._reading = asyncio.ensure_future(self._services.read_steps(self._lease))
-                found = await asyncio.shield(self._reading)
+                try:
+                    found = await asyncio.shield(self._reading)
+                except BaseException:
+                    self._reading = None
+                    raise
             if self._steps is None:  # several tasks of the function may have asked
                 self._steps = dict(found)
         return self._steps.get(key)
@@ -387,11 +388,14 @@ class Context:
     @contextlib.contextmanager
     def _busy(self) -> Generator[None]:
         """Something is under way that is waited for before the function is left."""
-        self._under_way += 1
+        this = object()
+        self._under_way.add(this)
+        before = suspension.enclosing.set((*suspension.enclosing.get(), this))
         try:
             yield
         finally:
-            self._under_way -= 1
+            self._under_way.discard(this)
+            suspension.enclosing.reset(before)
 
     async def _check_here(self) -> None:
         """A function that was left, and swallowed that, gets nothing more done."""
@@ -401,7 +405,7 @@ class Context:
     async def _wait(self, command: suspension.Command) -> NoReturn:
         """Leave the function until what the command waits for has come."""
         if self.leaving is None:
-            self.leaving = suspension.Suspension(self.home, self.coroutine, lambda: self._under_way, self._keep_due)
+            self.leaving = suspension.Suspension(self.home, self.coroutine, self._under_way, self._keep_due)
         due = None
         if isinstance(command, commands.Suspend) and command.seconds is not None:
             due = await self._recorded(_due_key(command))

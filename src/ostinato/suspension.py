@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, NoReturn
 
 import msgspec
@@ -33,6 +34,8 @@ LEFT_OPEN = (
 
 Command = commands.Suspend | commands.FinishItem
 log = logging.getLogger("ostinato")
+enclosing: contextvars.ContextVar[tuple[object, ...]] = contextvars.ContextVar("ostinato_enclosing", default=())
+"""What is under way around the code that runs: the steps that it is part of."""
 
 
 class Suspended(BaseException):
@@ -48,6 +51,8 @@ class _Wait(msgspec.Struct, eq=False):
     task: asyncio.Task[Any] | None
     """The task of the function that waits, if it is not the one in which the function itself runs."""
     due_known: bool
+    inside: tuple[object, ...]
+    """The steps that the wait is part of."""
 
 
 class Suspension:
@@ -57,7 +62,7 @@ class Suspension:
         self,
         home: asyncio.Task[Any] | None,
         coroutine: Any,
-        under_way: Callable[[], int],
+        under_way: Collection[object],
         keep_due: Callable[[commands.Suspend], Awaitable[None]],
     ) -> None:
         self._home = home
@@ -92,7 +97,7 @@ class Suspension:
         if self.decided:
             await self.refuse()
         task = self._inner_task()
-        wait = _Wait(command, task, due_known)
+        wait = _Wait(command, task, due_known, enclosing.get())
         self._waits.append(wait)
         if task is None:
             await self._settle()
@@ -177,15 +182,20 @@ class Suspension:
         """Let what is under way be recorded, rather than have it done twice."""
         asyncio.get_running_loop().call_soon(self._look)
         await asyncio.sleep(0)
-        while self._under_way():
+        while self._is_busy():
             await asyncio.sleep(UNDER_WAY_SECONDS)
+
+    def _is_busy(self) -> bool:
+        """Whether something is under way that does not wait itself."""
+        waiting = {step for wait in self._waits for step in wait.inside}
+        return any(step not in waiting for step in self._under_way)
 
     async def _leave(self) -> None:
         """Leave the function once nothing goes on in it but waits of its tasks."""
         turns = 0
         while turns < TURNS:
             turns += 1
-            if self._under_way():
+            if self._is_busy():
                 await asyncio.sleep(UNDER_WAY_SECONDS)
                 turns = 0
             await asyncio.sleep(0)

@@ -249,6 +249,36 @@ async def test_steps_under_way_are_recorded_before_the_function_is_left(url: str
     assert calls == ["one", "two"]
 
 
+async def test_a_wait_inside_a_step_is_entered(url: str) -> None:
+    """B2: the step that waits is not waited for, those beside it are."""
+    app = support.make(url)
+    calls: list[str] = []
+
+    @app.function
+    async def nested(ctx: Any) -> list[Any]:
+        async def naps() -> str:
+            await ctx.sleep(0.01)
+            await asyncio.gather(ctx.sleep(0.01), ctx.sleep(0.01))
+            return "rested"
+
+        async def slow() -> str:
+            calls.append("slow")
+            await asyncio.sleep(0.05)  # longer than the wait beside it takes to be entered
+            return "slow"
+
+        first = await ctx.step("outer", lambda: ctx.step("inner", naps))
+        return [first, *await asyncio.gather(ctx.step("naps", naps), ctx.step("slow", slow))]
+
+    @app.function
+    def plain(ctx: Any) -> Any:
+        return ctx.step("naps", lambda: ctx.sleep(0.01) or "rested")
+
+    async with app:
+        assert await run(app, task("a", "nested")) == {"a": ["rested", "rested", "slow"]}
+        assert await run(app, task("a", "plain")) == {"a": "rested"}
+    assert calls == ["slow"]
+
+
 # --- limits and races ------------------------------------------------------------------------------------------------
 
 

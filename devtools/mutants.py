@@ -48,7 +48,13 @@ TARGETS: Final = (
     Target(f"{CODE}core/commands/working.py", ("tests/unit/test_commands.py", "tests/engine/test_workers.py")),
     Target(f"{CODE}core/commands/waiting.py", ("tests/unit/test_commands.py", "tests/engine/test_waiting.py")),
     Target(
-        f"{CODE}core/commands/producing.py", ("tests/engine/test_idempotency.py", "tests/engine/test_live_graph.py")
+        f"{CODE}core/commands/producing.py",
+        (
+            "tests/unit/test_commands.py",
+            "tests/engine/test_idempotency.py",
+            "tests/engine/test_jobs.py",
+            "tests/engine/test_live_graph.py",
+        ),
     ),
     Target(f"{CODE}core/retry.py", ("tests/unit/test_retry.py", "tests/engine/test_retries.py")),
     Target(f"{CODE}engine/maintenance.py", ("tests/engine/test_maintenance.py", "tests/engine/test_workers.py")),

@@ -254,6 +254,26 @@ async def test_an_event_of_others_is_known_again_after_it_was_removed(url: str) 
         assert [answer.outcome for answer in await app.post_events(event)] == ["recorded"]
 
 
+async def test_figures_go_after_their_time_where_the_tenant_has_a_retention(url: str) -> None:
+    async with testing.open(support.make(url)) as kit:
+        app = kit.app
+
+        @app.function
+        async def pay(ctx: Any) -> None:
+            await ctx.spend(0.5)
+
+        await app.engine.register()
+        await app.submit(job(task("a", "pay")))
+        await kit.run_until_idle()
+        day = (await app.usage()).to
+        kit.clock.advance(800 * DAY)
+        await app.prune()
+        assert (await app.usage("day", day, day)).total.cost == 0.5
+        await app.set_retention(jobs=DAY)
+        await app.prune()
+        assert (await app.usage("day", day, day)).total.cost == 0
+
+
 # --- what only a planted bug showed ---------------------------------------------------------------------------------
 
 
@@ -341,3 +361,12 @@ async def test_p2_what_is_removed_goes_in_small_transactions_with_rests(url: str
             worst = max(worst, time.perf_counter() - began)
         assert await removing >= 1000
         assert worst < 1.0
+
+
+async def test_p2_each_transaction_is_followed_by_a_rest(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P-2: others who write find the writer free, also from another process."""
+    monkeypatch.setattr(retention, "REST_SECONDS", 0.1)
+    async with support.opened(url) as app:
+        began = time.monotonic()
+        await app.prune(older_than=0)
+        assert time.monotonic() - began > 0.25, "for executions, events and figures"

@@ -134,6 +134,8 @@ class Context:
         self.coroutine: Any = None
         self.leaving: suspension.Suspension | None = None
         """What the function is left for, if it waits durably."""
+        self.execution_arn: str | None = None
+        """Of an agent of a playbook or pipeline: by this its execution is found in the index."""
         self.redactor: secrets.Redactor | None = None
         """Hides the secrets of this attempt in what goes out of it; None if it has none."""
         self.cancelled = False

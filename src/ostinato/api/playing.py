@@ -93,6 +93,8 @@ class Given(msgspec.Struct, forbid_unknown_fields=True):
     data: Any
     playbook: Annotated[str, msgspec.Meta(pattern=reacting.NAME_PATTERN + r"(?!\n)")] | None = None
     correlation_id: Id | None = msgspec.field(default=None, name="correlationId")
+    job_id: Id | None = None
+    """Of the job; without it, one is made."""
 
 
 class Accepted(msgspec.Struct):

@@ -20,6 +20,9 @@ Playbook = Annotated[
 IdempotencyKey = Annotated[
     str | None, typer.Option("--idempotency-key", help="The same again finds the job of before.", metavar="KEY")
 ]
+JobId = Annotated[
+    str | None, typer.Option("--job-id", help="The id of the job, if it is not to be made.", metavar="ID")
+]
 CorrelationId = Annotated[
     str | None, typer.Option("--correlation-id", help="What the job belongs to, elsewhere.", metavar="ID")
 ]
@@ -40,6 +43,7 @@ async def ingest(
     playbook: Playbook = None,
     idempotency_key: IdempotencyKey = None,
     correlation_id: CorrelationId = None,
+    job_id: JobId = None,
     detach: Detach = False,
 ) -> int:
     """Give data to the ingestion playbook of a domain, and print what comes of it."""
@@ -48,6 +52,7 @@ async def ingest(
 
     data = codec.parse(loading.content(source), "stdin" if source == "-" else f"the file {source!r}")
     named = {"playbook": playbook, "idempotency_key": idempotency_key, "correlation_id": correlation_id}
+    named["job_id"] = job_id
     return await _play(settings, "ingestion", domain, data, named, detach=detach)
 
 
@@ -58,10 +63,12 @@ async def query(
     playbook: Playbook = None,
     idempotency_key: IdempotencyKey = None,
     correlation_id: CorrelationId = None,
+    job_id: JobId = None,
     detach: Detach = False,
 ) -> int:
     """Ask the query playbook of a domain, and print its answer."""
     named = {"playbook": playbook, "idempotency_key": idempotency_key, "correlation_id": correlation_id}
+    named["job_id"] = job_id
     return await _play(settings, "query", domain, {"question": text}, named, detach=detach)
 
 

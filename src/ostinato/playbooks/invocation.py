@@ -29,10 +29,19 @@ class Invocation(msgspec.Struct, frozen=True, omit_defaults=True):
     domain_id: str
     parent_error: dict[str, Error] = {}
     """Why, for the parents that did not answer."""
+    execution_arn: str = ""
+    """By this the execution that it is part of is found."""
 
 
 def invocation(
-    agent_id: str, raw_data: Any, parents: Sequence[str], outcomes: Mapping[str, Any], *, tenant_id: str, domain_id: str
+    agent_id: str,
+    raw_data: Any,
+    parents: Sequence[str],
+    outcomes: Mapping[str, Any],
+    *,
+    tenant_id: str,
+    domain_id: str,
+    execution_arn: str = "",
 ) -> Invocation:
     """`outcomes` are as a task gets them of its dependencies: an output, `{"error": …}`, or null for a skipped one."""
     answers: dict[str, Any] = {}
@@ -41,7 +50,7 @@ def invocation(
         answers[parent], failure = _outcome(parent, outcomes.get(parent))
         if failure is not None:
             failures[parent] = failure
-    return Invocation(agent_id, raw_data, answers or None, tenant_id, domain_id, failures)
+    return Invocation(agent_id, raw_data, answers or None, tenant_id, domain_id, failures, execution_arn)
 
 
 def arguments(call: Invocation, template: Mapping[str, Any] | None, render: Render) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ostinato import context, errors, expressions, outgoing, threads
 from ostinato.agents import cost, limiter, llm
-from ostinato.core import codec, usage
+from ostinato.core import codec, courses, executions, usage
 from ostinato.pipelines import run
 from ostinato.playbooks import definition, invocation, job
 from ostinato.reactions import adapting, callouts, definitions, playbooks
@@ -19,13 +19,17 @@ async def arguments(ctx: context.Context, given: dict[str, Any]) -> dict[str, An
     """What the agent of a task is called with: by its template, or what every agent gets."""
     said = job.given(given)
     outcomes = await ctx.dependency_outputs.load()
+    member = said.pins.agents[ctx.task_id]
+    of = job.JOB if member.agent is None else courses.JOB  # a step of a pipeline has a name of its own
+    ctx.execution_arn = executions.own_arn(ctx.tenant, of + said.pins.playbook, ctx.job_id)
     call = invocation.invocation(
         ctx.task_id,
         run.as_reviewed(said.raw_data, said.pins.reviews, outcomes),
-        said.pins.agents[ctx.task_id].parents,
+        member.parents,
         outcomes,
         tenant_id=ctx.tenant,
         domain_id=said.pins.domain_id,
+        execution_arn=ctx.execution_arn,
     )
     template = said.template(ctx.task_id)
     render = functools.partial(_render, ctx.tenant)

@@ -95,6 +95,7 @@ class Playbooks(definitions.Kept[definition.Playbook]):
         data: Any,
         *,
         playbook: str | None = None,
+        job_id: str | None = None,
         idempotency_key: str | None = None,
         correlation_id: str | None = None,
         actor: str | None = None,
@@ -102,8 +103,9 @@ class Playbooks(definitions.Kept[definition.Playbook]):
         """Start the playbook of a domain. Durable when this returns; what comes of it is in the job."""
         documents.check_text(domain_id, "domain_id", 128)
         await self._app.note(actor, "playbooks.start", domain_id, type=type, playbook=playbook)
-        if correlation_id is not None:
-            graph.check_id(correlation_id, "correlationId")
+        for field, given_id in (("correlationId", correlation_id), ("job_id", job_id)):
+            if given_id is not None:
+                graph.check_id(given_id, field)
         if idempotency_key is not None:
             graph.check_key(idempotency_key)
         name, version, chosen = await self._playbook_of(type, domain_id, playbook)
@@ -115,6 +117,7 @@ class Playbooks(definitions.Kept[definition.Playbook]):
         spec = graph.JobSpec(
             tasks,
             name=f"{job.JOB}{name}",
+            job_id=job_id,
             correlation_id=correlation_id,
             idempotency_key=idempotency_key,
             tags={"playbook": name, "domain": domain_id, "type": type},
@@ -122,7 +125,7 @@ class Playbooks(definitions.Kept[definition.Playbook]):
             max_concurrency=chosen.max_concurrency,
         )
         command = commands.Submit(
-            str(uuid_utils.uuid7()), spec, [given] * len(tasks), actor, correlation_id=logs.correlation_id()
+            job_id or str(uuid_utils.uuid7()), spec, [given] * len(tasks), actor, correlation_id=logs.correlation_id()
         )
         with tracing.submission(running.tracer, running.tenant, command):
             answer: commands.Submitted = await running.execute(command)

@@ -41,6 +41,8 @@ async def ask(_: Any, info: Any, idempotencyKey: str | None = None, **given: Any
 def _given(domainId: str, **given: Any) -> playing.Given:
     """As HTTP reads it. Null is data too, and data that is left out is refused."""
     held = {"data": True} if "data" in given else {}
+    if "jobId" in given:
+        given["job_id"] = given.pop("jobId")
     body = convert({"domain_id": domainId} | given | held, playing.Given)
     body.data = given["data"]
     return body

@@ -95,6 +95,7 @@ async def _start(
         playbook=given.playbook,
         idempotency_key=idempotency_key,
         correlation_id=given.correlation_id,
+        job_id=given.job_id,
         actor=principal.actor,
     )
     answer = playing.Accepted(started.job_id, started.playbook, started.version)

@@ -169,7 +169,7 @@ def of_python(file: str, source: str) -> list[Mutant]:
             case ast.Constant(value=bool() as value):
                 change(node, str(not value))
             case ast.Constant(value=int() as value):
-                change(node, str(value + 1))
+                change(node, str(value + 1 if value < 100 else value * 2))
             case ast.Expr(value=ast.Call() | ast.Await()):
                 change(node, "pass")
             case ast.IfExp(body=body):

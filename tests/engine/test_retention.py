@@ -352,14 +352,14 @@ async def test_the_look_for_old_jobs_goes_on_where_it_was(url: str) -> None:
 async def test_p2_what_is_removed_goes_in_small_transactions_with_rests(url: str) -> None:
     """P-2: somebody who submits meanwhile waits for a small transaction only."""
     async with support.opened(url) as app:
-        for one in await app.submit_many([job(task("a")) for _ in range(1000)]):
+        for one in await app.submit_many([job(task("a")) for _ in range(300)]):
             await one.result(support.PATIENCE)
         worst, removing = 0.0, asyncio.create_task(app.prune(older_than=0))
         while not removing.done():
             began = time.perf_counter()
             await app.submit(job(task("a")))
             worst = max(worst, time.perf_counter() - began)
-        assert await removing >= 1000
+        assert await removing >= 300
         assert worst < 1.0
 
 

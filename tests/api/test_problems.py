@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -30,6 +31,38 @@ async def test_a_method_that_is_not_there(site: Site) -> None:
     answer = await site.client().delete("/v1/jobs")
     problem(answer, 405, "method_not_allowed")
     assert answer.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PATCH", "/v1/gates/g", "DELETE, GET, HEAD, PUT"),
+        ("DELETE", "/v1/jobs", "GET, HEAD, POST"),
+        ("GET", "/v1/plans", "POST"),
+        ("OPTIONS", "/v1/jobs/some-job", "GET, HEAD"),
+        ("GET", "/graphql", "POST"),
+    ],
+)
+async def test_b5_allow_names_all_methods_of_a_path(site: Site, method: str, path: str, allowed: str) -> None:
+    """B5: it named one of them."""
+    answer = await site.client().request(method, path)
+    problem(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == allowed
+
+
+async def test_b5_head_is_get_without_the_body(site: Site) -> None:
+    """B5: load balancers ask like this."""
+    client = site.client()
+    for path, status in (("/healthz", 200), ("/readyz", 200), ("/v1/jobs", 200), ("/v1/jobs/none", 404)):
+        asked, told = await client.get(path), await client.head(path)
+        assert (told.status_code, told.content) == (status, b"")
+        if status == 200:  # a problem has the id of its request
+            assert told.headers["content-length"] == asked.headers["content-length"]
+    async with asyncio.timeout(5):
+        streamed = await client.head("/v1/events/stream")
+    assert (streamed.status_code, streamed.content) == (200, b"")
+    await site.key()
+    assert (await client.head("/v1/jobs")).status_code == 401
 
 
 async def test_a_job_that_is_not_there(site: Site) -> None:

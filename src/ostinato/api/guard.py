@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato import errors
-from ostinato.api import access, answers, connections, limits, routing
+from ostinato.api import access, answers, connections, limits, problems, routing
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 
@@ -24,9 +24,35 @@ class Guard:
         self._buckets = buckets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            await self._answer_head(scope, receive, send)
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer_head(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """HEAD is GET without the body of the answer. What would stream is told that its reader has gone."""
+        started, complete = False, True
+
+        async def receiving() -> Message:
+            return {"type": "http.disconnect"} if started else await receive()
+
+        async def sending(message: Message) -> None:
+            nonlocal started, complete
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            started, complete = True, message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        await self._answer({**scope, "method": "GET"}, receiving, sending)
+        if not complete:
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             route = scope["state"]["route"] = self._table.find(scope)
             scope["state"]["principal"] = await self._admit(scope, route)
+            if route is None and (known := self._table.methods(scope)):
+                raise problems.MethodNotAllowed(headers={"Allow": ", ".join(known)})
         await self._app(scope, receive, send)
 
     async def _admit(self, scope: Scope, route: routing.Declared | None) -> access.Principal | None:

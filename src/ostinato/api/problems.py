@@ -60,7 +60,7 @@ class _NoSuchRoute(errors.NotFound):
     code = "route_not_found"
 
 
-class _MethodNotAllowed(errors.RequestRefused):
+class MethodNotAllowed(errors.RequestRefused):
     """This path does not know this method."""
 
     code = "method_not_allowed"
@@ -72,7 +72,7 @@ class _Unexpected(errors.OstinatoError):
     code = "internal"
 
 
-STATUSES[_MethodNotAllowed] = 405
+STATUSES[MethodNotAllowed] = 405
 
 
 def status_of(error: errors.OstinatoError) -> int:
@@ -107,7 +107,7 @@ def _headers(error: errors.OstinatoError) -> dict[str, str]:
         return {"Retry-After": str(max(1, math.ceil(error.seconds)))}
     if isinstance(error, errors.ServerFull):
         return {"Retry-After": "1", "Connection": "close"}
-    return dict(error.details.get("headers", {})) if isinstance(error, _MethodNotAllowed) else {}
+    return dict(error.details.get("headers", {})) if isinstance(error, MethodNotAllowed) else {}
 
 
 def _wire(details: dict[str, Any]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ async def on_http(request: Request, error: Exception) -> Response:
     """Paths and methods that are not there."""
     raised = cast("HTTPException", error)
     if raised.status_code == 405:
-        return response(_MethodNotAllowed(headers=raised.headers or {}), request.state.request_id)
+        return response(MethodNotAllowed(headers=raised.headers or {}), request.state.request_id)
     if raised.status_code == 404:
         return response(_NoSuchRoute(), request.state.request_id)
     return response(errors.RequestRefused(raised.detail), request.state.request_id)

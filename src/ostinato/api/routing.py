@@ -192,6 +192,16 @@ class Table:
                 return declared
         return None
 
+    def methods(self, scope: Scope) -> list[str]:
+        """Those that the path of this request knows; none if there is no such path."""
+        known = {
+            method
+            for route, declared in self.routes
+            if route.matches(scope)[0] is not Match.NONE
+            for method in declared.methods
+        }
+        return sorted((known | {"HEAD"} if "GET" in known else known) - {WEBSOCKET})
+
 
 class _Asgi:
     """Starlette takes a function for a handler of requests; an object is an application."""

@@ -63,6 +63,39 @@ async def listed(client: httpx2.AsyncClient, **wanted: Any) -> list[str]:
     return sorted(item["itemId"] for item in answer.json()["items"])
 
 
+async def test_steps_that_are_left_out_and_runs_that_are_cancelled_are_told_of(url: str) -> None:
+    """B19, B23: over HTTP and GraphQL, of the step, in the history, and in the sentence of the item."""
+    document = publishing()
+    document["course"][2]["when"] = "item.title != 'News'"
+    async with opened(url) as (_, client, _):
+        assert (await client.put("/v1/pipelines/publishing", json=document)).json()["version"] == 2
+        wrong = publishing()
+        wrong["course"][2]["when"] = "item.("
+        refused_ = problem(await client.put("/v1/pipelines/publishing", json=wrong), 422, "invalid_input")
+        assert refused_["field"] == "course[2].when"
+        await enter(client, "a1")
+        shown = await reaches(client, "a1", "pending_review")
+        steps = {step["step"]: (step["state"], step["when"]) for step in shown["steps"]}
+        assert (steps["score"], steps["fetch"]) == (("skipped", "item.title != 'News'"), ("completed", None))
+        moves = (await client.get("/v1/items/a1/history")).json()["moves"]
+        [left_out] = [move for move in moves if move["how"] == "skipped"]
+        assert (left_out["step"], left_out["status"], left_out["fromStatus"]) == ("score", "fetched", "fetched")
+        ways = (await client.get("/v1/pipelines/publishing/moves")).json()["moves"]
+        assert ("fetched", "pending_enrichment") in {
+            (way["fromStatus"], way["status"]) for way in ways if way["kind"] == "skip"
+        }
+        assert (await client.post("/v1/jobs/a1:1/cancel", json={"reason": "stop it"})).status_code == 200
+        found = await ask(
+            client,
+            """{ item(itemId: "a1") { sentence detail { steps { step state when } }
+              history(first: 100) { nodes { status how step movedBy reason } } } }""",
+        )
+        last = found["item"]["history"]["nodes"][-1]
+        assert (last["status"], last["how"], last["reason"]) == ("failed", "cancelled", "stop it")
+        assert found["item"]["sentence"] == f"Cancelled by {last['movedBy']}: stop it"
+        assert {"step": "score", "state": "skipped", "when": "item.title != 'News'"} in found["item"]["detail"]["steps"]
+
+
 async def test_an_agent_that_is_saved_over_http_is_in_use_at_once(url: str) -> None:
     """B21: by the runs that begin after it was saved."""
 

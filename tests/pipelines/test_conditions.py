@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from ostinato import errors, testing
+from ostinato.core import commands
+from ostinato.reactions import steps
 from tests.pipelines.support import Newsroom, publishing
 from tests.pipelines.test_items import TO_REVIEW, check, passed, status
 
@@ -58,6 +60,7 @@ async def test_b23_a_condition_sees_the_results_before_it(url: str) -> None:
     async with testing.open(room.app) as kit:
         await enter(kit, when="$count(results.fetch.saw) > 0", step=2)
         assert [code for code in await passed(kit) if code in (112, 120, 200)] == [112, 112, 200]
+        assert (await kit.app.pipelines.detail("a1")).results["summarize"]["saw"] == ["fetch", "score"], "it is null"
         await kit.app.pipelines.define(
             conditional(when="results.fetch.by = 'fetch' and $not($exists(results.score))", step=2)
         )
@@ -150,4 +153,29 @@ async def test_b23_cancelled_while_a_condition_is_evaluated_it_goes_nowhere_but_
         await (await kit.app.job("a1:1")).resume()
         await kit.run_until_idle()
         assert (await status(kit), room.calls["score"]) == (300, 1)
+        await check(kit)
+
+
+async def test_b23_a_condition_is_evaluated_once_whatever_happens_after_it(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is recorded before the step is left out: a try that begins again does not ask again."""
+    room, asked, mishaps = Newsroom(url), [], [ConnectionError("not now")]
+    evaluate, omit = steps._holds, commands.OmitStep.apply  # pyright: ignore[reportPrivateUsage]
+
+    def counting(*given: Any) -> bool:
+        asked.append(given[0])
+        return evaluate(*given)
+
+    def failing(self: commands.OmitStep, book: Any) -> None:
+        if mishaps:
+            raise mishaps.pop()
+        omit(self, book)
+
+    monkeypatch.setattr(steps, "_holds", counting)
+    monkeypatch.setattr(commands.OmitStep, "apply", failing)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        await kit.advance(60)
+        assert (await status(kit), asked, mishaps) == (300, ["tag"], [])
         await check(kit)

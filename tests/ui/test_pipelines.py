@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.pipelines.support import publishing
 from tests.ui import support
 from tests.ui.support import Site
 
@@ -40,6 +41,24 @@ def test_an_item_is_mended_reviewed_and_published(site: Site, page: Page) -> Non
     expect(page.get_by_role("region", name="What it is")).to_contain_text('"by": "summarize"')
     steps.get_by_role("row").filter(has_text="tag").get_by_role("button", name="Only this").click()
     expect(page.get_by_role("dialog")).to_contain_text("and no other")
+
+
+def test_a_step_that_was_left_out_and_a_run_that_was_cancelled_are_told_of(site: Site, page: Page) -> None:
+    """B19, B23: in the history and the steps of the item, and in how it stands."""
+    course = publishing()["course"]
+    course[2]["when"] = "item.title != 'News'"
+    support.define_pipeline(site, "choosy", course=course)
+    support.enter(site, "choosy", "choosy-1")
+    support.reaches(site, "choosy-1", "pending_review")
+    page.goto(f"{site.address}/ui/items/choosy-1")
+    history = page.get_by_role("region", name="History")
+    expect(history).to_contain_text("score: its condition is false")
+    row = page.get_by_role("region", name="Steps").get_by_role("row").filter(has_text="score")
+    expect(row).to_contain_text("only if item.title != 'News'")
+    expect(row).to_contain_text("skipped")
+    site.run(site.run(site.app.job("choosy-1:1")).cancel("stop it", actor="ops"))
+    expect(page.get_by_label("How it stands")).to_contain_text("Cancelled by ops: stop it")
+    expect(history).to_contain_text("cancelled, by ops: stop it")
 
 
 def count(page: Page, status: str, items: int) -> None:

@@ -121,6 +121,26 @@ def test_an_item_from_its_entry_to_its_publication(room: Shell) -> None:
     assert re.search(r"^400 published +publication +\d+$", room.run("pipelines", "health", "publishing"), re.M)
 
 
+def test_a_step_that_was_left_out_and_a_run_that_was_cancelled(room: Shell) -> None:
+    """B19, B23: both are in the history, with who and why."""
+    document = publishing(name="choosy")
+    document["course"][2]["when"] = "item.title != 'News'"
+    room.write("choosy.json", document)
+    room.run("pipelines", "apply", "choosy.json", "--yes")
+    assert re.search(
+        r"^112 fetched +200 pending_enrichment +skip$", room.run("pipelines", "moves", "choosy", "--all"), re.M
+    )
+    room.run("items", "enter", "choosy", "-", "--id", "c1", stdin='{"title": "News"}')
+    reaches(room, "c1", "pending_review")
+    room.run("jobs", "cancel", "c1:1", "--reason", "stop it")
+    text = room.run("items", "show", "c1")
+    assert f"Cancelled by {ME}: stop it" in text
+    assert re.search(r"^score +skipped +only if item.title != 'News'$", text, re.M)
+    history = room.run("items", "history", "c1")
+    assert re.search(r"^\d+ +112 fetched +skipped score .* its condition is false$", history, re.M)
+    assert re.search(rf"^\d+ +300 pending_review +500 failed .* {ME} +cancelled: stop it$", history, re.M)
+
+
 def test_held_items_single_steps_and_many_at_once(room: Shell) -> None:
     lines = "\n".join(json.dumps({"itemId": f"h{n}", "payload": {"title": "score"}}) for n in range(3))
     assert room.run("items", "enter", "publishing", "-", "--many", "--hold", stdin=lines) == "h0\nh1\nh2\n"

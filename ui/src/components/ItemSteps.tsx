@@ -79,7 +79,7 @@ function Row({ item, step, hasMore, open, onShow, again }: RowProps) {
           </Text>
         )}
         {step.when !== null && (
-          <Text fz="xs" c="dimmed" className="mono clip" maw={240} title={step.when}>
+          <Text fz="xs" c="dimmed" className="mono clip" maw={120} title={step.when}>
             only if {step.when}
           </Text>
         )}

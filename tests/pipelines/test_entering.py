@@ -68,18 +68,33 @@ async def test_who_is_overtaken_between_two_batches_is_told_what_was_entered(
         assert await entered(kit) == ["a1", "new-0", "new-1"]
 
 
-async def test_an_item_whose_run_would_have_the_id_of_another_job_is_refused(url: str) -> None:
+async def test_a_job_with_the_id_of_a_run_blocks_no_item(url: str) -> None:
+    """S-10: the run then has an id that nobody can choose: it is begun again, decided on and undone with it."""
     room = Newsroom(url)
     async with testing.open(room.app) as kit:
-        await kit.app.pipelines.define(publishing())
-        await kit.app.submit(job(task("a", "fetch"), jobId="a7:1"))
-        with pytest.raises(errors.IdempotencyConflict, match="a7:1"):
-            await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a7")
-        await kit.app.pipelines.enter("publishing", {"title": "News"}, item_id="a8", hold=True)
-        await kit.app.submit(job(task("a", "fetch"), jobId="a8:1"))
-        with pytest.raises(errors.IdempotencyConflict, match="a8:1"):
-            await kit.app.pipelines.restart("a8")
-        assert await status(kit, "a8") == 100
+        pipelines = kit.app.pipelines
+        await pipelines.define(publishing())
+        for job_id in ("a7:1", "a7:2", "a8:1"):
+            await kit.app.submit(job(task("a", "fetch"), jobId=job_id))
+        assert (await pipelines.enter("publishing", {"title": "News"}, item_id="a7")).job_id == "a7~1"
+        await pipelines.enter("publishing", {"title": "News"}, item_id="a8", hold=True)
+        assert (await pipelines.restart("a8")).job_id == "a8~1"
+        await kit.run_until_idle()
+        assert (await pipelines.restart("a7", "fetch", actor="rita")).job_id == "a7~2"
+        await kit.run_until_idle()
+        assert (await pipelines.view("a7")).job_id == "a7~2"
+        await pipelines.decide("a7", "approve", actor="rita")
+        await pipelines.roll_back("a8", actor="rita")
+        await kit.run_until_idle()
+        assert (await status(kit, "a7"), await status(kit, "a8")) == (400, 500)
+        assert sorted(room.undone) == ["summarize", "tag"]
+        await kit.audit()
+        for job_id in ("a7~3", "a7:1.undo-40", "a7~1.budget-12"):
+            with pytest.raises(errors.InvalidId, match="the engine makes up itself"):
+                await kit.app.submit(job(task("a", "fetch"), jobId=job_id))
+        key = "late:019a9d2e-0000-7000-8000-000000000000:a"
+        with pytest.raises(errors.InvalidId, match="late reports"):
+            await kit.app.submit(job(task("a", "fetch"), idempotencyKey=key))
 
 
 async def test_a_held_item_that_was_given_up_is_not_processed_and_goes_in_time(url: str) -> None:

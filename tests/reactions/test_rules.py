@@ -73,6 +73,7 @@ async def test_a_task_that_completes_starts_a_job(url: str) -> None:
         [view] = await started(app)
         assert view.correlation_id == "c-7"
         [rule_job] = await started(app, "rule:blue")
+        assert rule_job.job_id.startswith("rule~"), "S-10: nobody can choose such an id"
         assert (rule_job.correlation_id, rule_job.state) == ("c-7", "completed")
         [created, *_] = await (await app.job(view.job_id)).events()
         assert created.properties["actor"] == "rule:blue"

@@ -12,8 +12,8 @@ from ostinato.core import executions, graph, moments, statuses, usage
 from ostinato.core.retry import LONGEST, Retry, said
 from ostinato.store import lists
 
-ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
-TASK_ID_PATTERN = r"^\$?[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:~-]{0,127}$"
+TASK_ID_PATTERN = r"^\$?[A-Za-z0-9][A-Za-z0-9_.:~-]{0,127}$"
 """Tasks of the engine's own, such as the stages of a playbook, begin with a dollar sign."""
 Text = Annotated[str, msgspec.Meta(max_length=1024, pattern=r"^[^\x00]*$")]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]

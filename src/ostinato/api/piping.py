@@ -60,7 +60,7 @@ class RetryPolicy(Body):
 
     def policy(self) -> retry.Retry:
         longest = max(courses.RETRY.max_delay, self.base_delay) if self.max_delay is None else self.max_delay
-        return retry.Retry(**msgspec.structs.asdict(self) | {"max_delay": longest})
+        return retry.Retry(self.max_attempts, self.base_delay, self.multiplier, longest, self.jitter)
 
 
 class Policies(Answer):

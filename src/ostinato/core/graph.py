@@ -12,7 +12,11 @@ from ostinato import errors
 from ostinato.core import absent, approvals, codec, documents, retry, statuses, usage
 from ostinato.core.documents import short as _short
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:~-]{0,127}")
+_CHOSEN_ID = re.compile(r"(?!.*\.(undo|budget)-\d+$)[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+"""A job id that somebody may choose: those of the engine have a ~, or such an end."""
+_OWN_KEY = re.compile(r"late:[0-9a-f-]{36}:")
+"""How the idempotency keys begin of jobs that late reports to gates trigger."""
 _NAME = re.compile(r"[^\W_][\w.:/ -]{0,199}")
 
 CORRELATION = ("correlation_id", "correlationId")
@@ -39,6 +43,7 @@ LONGEST_TAG_VALUE = 256
 LARGEST_PRIORITY = 1_000_000
 
 Id = Annotated[str, retry.said(pattern=rf"^{_ID.pattern}$(?!\n)")]
+ChosenId = Annotated[str, retry.said(pattern=rf"^{_CHOSEN_ID.pattern}$(?!\n)")]
 Name = Annotated[str, retry.said(pattern=rf"^{_NAME.pattern}$(?!\n)")]
 Key = Annotated[str, retry.said(minLength=1, maxLength=255, pattern=r"^[^\x00]*$")]
 TagKey = Annotated[str, retry.said(minLength=1, maxLength=LONGEST_TAG_KEY, pattern=r"^[^\x00=]*$")]
@@ -89,7 +94,7 @@ class JobSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_d
 
     tasks: Annotated[list[TaskSpec], retry.said(minItems=1)]
     name: Name = "job"
-    job_id: Id | None = None
+    job_id: ChosenId | None = None
     request_id: Id | None = None
     correlation_id: Id | None = None
     idempotency_key: Key | None = None
@@ -129,6 +134,7 @@ def read_job(document: Any) -> JobSpec:
             check_id(value, field)
     if spec.idempotency_key is not None:
         check_key(spec.idempotency_key)
+    _check_chosen(spec)
     if spec.tags:
         check_tags(spec.tags)
     if spec.deadline is not None:
@@ -145,6 +151,21 @@ def read_job(document: Any) -> JobSpec:
         raise errors.InvalidGraph("tasks is empty: a job needs at least one task", field="tasks")
     check_tasks(spec.tasks)
     return spec
+
+
+def _check_chosen(spec: JobSpec) -> None:
+    """Refuse what the engine may come to make up itself: its jobs would find their places taken."""
+    if spec.job_id is not None and not _CHOSEN_ID.fullmatch(spec.job_id):
+        raise errors.InvalidId(
+            f"jobId {_short(spec.job_id)} is of a kind that the engine makes up itself: leave out ~, and do not end it "
+            "in .undo- or .budget- and a number",
+            field="jobId",
+        )
+    if spec.idempotency_key is not None and _OWN_KEY.match(spec.idempotency_key):
+        raise errors.InvalidId(
+            "idempotencyKey begins like those that the engine makes up for late reports to gates: use another",
+            field="idempotencyKey",
+        )
 
 
 def read_tasks(documents: Sequence[Any]) -> list[TaskSpec]:

@@ -9,7 +9,7 @@ import msgspec
 from ostinato.core import approvals, graph, usage
 from ostinato.core.retry import LONGEST, Retry, said
 
-Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$(?!\n)")]
+Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:~-]{0,127}$(?!\n)")]
 Token = Annotated[str, msgspec.Meta(min_length=1, max_length=512, pattern=r"^[A-Za-z0-9_.:/-]+$(?!\n)")]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=300, pattern=r"^[^\x00]*$")]

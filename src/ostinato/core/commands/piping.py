@@ -56,7 +56,7 @@ class EnterItem(msgspec.Struct, gc=False):
             return self._answer(book, known, created=False)
         course = book.courses[(self.pipeline, self.version)]
         if self.submit is not None:
-            _check_free(book, self.submit.job_id)
+            _choose_free(book, self.submit, self.item_id, 1)
         item = items.Item(
             self.item_id,
             self.pipeline,
@@ -106,10 +106,7 @@ class EnterItems(msgspec.Struct, gc=False):
     def apply(self, book: ledger.Ledger) -> list[Entered]:
         check_different(self.entering)
         for one in self.entering:
-            known = book.items_by_id.get(one.item_id)
-            one.check(known)
-            if known is None and one.submit is not None:
-                _check_free(book, one.submit.job_id)
+            one.check(book.items_by_id.get(one.item_id))
         return [one.apply(book) for one in self.entering]
 
 
@@ -154,7 +151,7 @@ class StartRun(msgspec.Struct, gc=False):
         course = book.courses[(item.pipeline, self.version)]
         begins_at = course.codes[self.begins_at]
         _check_rests(book, item, self.seen_run)
-        _check_free(book, self.submit.job_id)
+        _choose_free(book, self.submit, self.item_id, self.seen_run + 1)
         if self.reviewed:
             _check_waits(book, item)
         allowed.begin(course, item, begins_at)
@@ -361,12 +358,10 @@ def set_aside(book: ledger.Ledger, item: items.Item, reason: str, actor: str | N
         book.end_job(job, states.CANCELLED, reason=reason, actor=actor)
 
 
-def _check_free(book: ledger.Ledger, job_id: str) -> None:
-    """Anybody may have given the id of a run to a job of theirs."""
-    if job_id in book.jobs:
-        raise errors.IdempotencyConflict(
-            f"there is already a job {job_id!r}, which would be the run of this item: use another itemId", jobId=job_id
-        )
+def _choose_free(book: ledger.Ledger, submit: producing.Submit, item_id: str, run: int) -> None:
+    """Somebody may have given the id that runs usually have to a job of theirs: nobody can choose the other one."""
+    if submit.job_id in book.jobs:
+        submit.job_id = f"{item_id}~{run}"
 
 
 def _check_waits(book: ledger.Ledger, item: items.Item) -> None:

@@ -69,7 +69,7 @@ def _follow(
     origin: sheet.Origin = NO_ORIGIN,
 ) -> None:
     for rule in rules.matching(event):
-        job_id = str(uuid.uuid5(_SPACE, f"{book.tenant}/{about}/{rule.name}"))
+        job_id = f"rule~{uuid.uuid5(_SPACE, f'{book.tenant}/{about}/{rule.name}')}"
         _submission(rule, event, job_id, depth, origin).apply(book)
 
 

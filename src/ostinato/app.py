@@ -491,7 +491,8 @@ class Ostinato:
 
     async def tail(self, *, cursor: str | None = None) -> AsyncIterator[stream.FeedEvent]:
         """Events of all jobs as they happen, from a cursor on (or from now on)."""
-        async with contextlib.aclosing(bell.follow(self.engine, self.tenant, cursor)) as pages:
+        place = None if cursor is None else await self.engine.store.place_of(self.tenant, cursor)
+        async with contextlib.aclosing(bell.follow(self.engine, self.tenant, place)) as pages:
             async for page in pages:
                 for item in page.events:
                     yield item

@@ -43,6 +43,7 @@ ALLOWED = {
         "count_dead_letters", "count_jobs", "count_timers", "count_waiting_approvals",
     },
     FEW: {
+        "read_feed_secret",
         "list_workers", "live_workers", "dead_workers", "silent_workers", "all_leases", "list_functions",
         "read_retention", "list_keys", "any_key", "read_clock", "read_budget", "raise_budget_day", "raise_budget_month",
         "hold_budget", "definitions_stamp", "tenants_with_system_work",
@@ -51,7 +52,7 @@ ALLOWED = {
         "count_sealed", "wake_for_budget", "list_triggers",
     },
     FIRST: {
-        "last_audit_entry",
+        "last_audit_entry", "feed_end_of_tenant",
     },
     RANKED: {
         "search_result_words", "search_result_vectors",

@@ -54,10 +54,10 @@ PAGE = 256
 """Events that are read at once: few enough that whoever handles them does not hold up the event loop."""
 
 
-async def follow(running: engine.Engine, tenant: str, cursor: str | None) -> AsyncGenerator[stream.FeedPage]:
-    """Pages of a tenant's feed as they are committed, from a cursor on (or from now on), without end: a database that
+async def follow(running: engine.Engine, tenant: str, place: stream.Place | None) -> AsyncGenerator[stream.FeedPage]:
+    """Pages of a tenant's feed as they are committed, from a place on (or from now on), without end: a database that
     is away is waited for."""
-    at = cursor if cursor is not None else await running.store.feed_end()
+    at = place if place is not None else await running.store.feed_end(tenant)
     pause = LOOK_AGAIN_SECONDS
     with running.bell.listen(tenant) as rung:
         while True:
@@ -68,7 +68,7 @@ async def follow(running: engine.Engine, tenant: str, cursor: str | None) -> Asy
                 log.warning("the feed cannot be read, trying again: %s", error)
                 await asyncio.sleep(running.options.poll_seconds)
                 continue
-            at = page.cursor
+            at = page.place
             if page.events:
                 pause = LOOK_AGAIN_SECONDS
                 yield page

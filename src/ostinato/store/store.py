@@ -17,6 +17,7 @@ from ostinato.store import (
     audit_log,
     budgets,
     courses,
+    cursors,
     database,
     definitions,
     executions,
@@ -106,6 +107,7 @@ class Store(
         self._keyring = keyring
         self._address = sheet.digest if keyring is None else encryption.address
         self._memory = memory.Memory()
+        self.feed_cursors = cursors.Cursors(db)
         self.results_indexed = keyring is None or search_index_in_clear
         self.rules = definitions.RuleCache()
         self.saves = collections.Counter()

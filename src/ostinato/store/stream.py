@@ -6,15 +6,14 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ostinato import errors
-from ostinato.core import documents, events, ledger, pages, rows
-from ostinato.store import database, reads
+from ostinato.core import events, ledger, pages, rows
+from ostinato.store import cursors, database, reads
 from ostinato.store.database import fetch
 
 PAGES_AT_ONCE = 16
 PAGE_BYTES = 4 * 1024 * 1024
 """A page of the feed ends early after so much, so that large events do not fill the memory."""
-Place = tuple[int, int, int]
-"""Where an event stands in the feed: two numbers for its page, and its own in the stream of its job."""
+Place = cursors.Place
 
 
 class FeedEvent(NamedTuple):
@@ -24,6 +23,8 @@ class FeedEvent(NamedTuple):
     event: events.Event
     job_name: str
     correlation_id: str
+    place: Place
+    """What the cursor stands for. It is for this process alone: it says how much happens in all tenants."""
 
 
 class FeedPage(NamedTuple):
@@ -31,15 +32,17 @@ class FeedPage(NamedTuple):
 
     events: list[FeedEvent]
     cursor: str
-    """Go on from here: after the last event or, if there are no more, after all that there was to see."""
+    """Go on from here: after the last event."""
     full: bool
     """There may be more at once."""
     complete: bool
     """Nothing that was committed is held back by an older transaction that may still commit."""
+    place: Place
 
 
 class Stream:
     db: database.Database
+    feed_cursors: cursors.Cursors
 
     async def events(
         self,
@@ -56,14 +59,18 @@ class Stream:
 
     async def feed(self, tenant: str, cursor: str | None = None, most: int = reads.PAGE) -> list[FeedEvent]:
         """Events of all jobs in the order of their commits. Going on from the last cursor misses nothing, ever."""
-        return (await self.feed_page(tenant, cursor, most)).events
+        return (await self.feed_page(tenant, await self.place_of(tenant, cursor), most)).events
 
     async def feed_page(
-        self, tenant: str, cursor: str | None, most: int = reads.PAGE, *, job_id: str | None = None
+        self, tenant: str, place: Place, most: int = reads.PAGE, *, job_id: str | None = None
     ) -> FeedPage:
-        """Events of all jobs, or of one, after a cursor, and the cursor that covers all that was looked at."""
-        place = read_cursor(cursor)
-        return await self.db.read(lambda: _feed_page(tenant, place, most, job_id))
+        """Events of all jobs, or of one, after a place, and the last place that was looked at."""
+        known = await self.feed_cursors.ready()
+        return await self.db.read(lambda: _feed_page(known, tenant, place, most, job_id))
+
+    async def place_of(self, tenant: str, cursor: str | None) -> Place:
+        """What a cursor stands for that was handed out to this tenant; without one, the beginning."""
+        return (await self.feed_cursors.ready()).read(tenant, cursor)
 
     async def functions_of(self, tenant: str, found: Sequence[FeedEvent]) -> dict[rows.TaskKey, str]:
         """The functions of the tasks that events are about. Those that were pruned since have none any more."""
@@ -74,12 +81,13 @@ class Stream:
 
         return await self.db.read(script, snapshot=False) if keys else {}
 
-    async def feed_end(self) -> str:
-        """The cursor after everything that is there now."""
+    async def feed_end(self, tenant: str) -> Place:
+        """The place of the tenant's last event. That of the last event of all would tell of the others."""
+        await self.feed_cursors.ready()
 
-        def script() -> database.Script[str]:
-            major, minor, _ = (yield fetch("feed_end"))[0]
-            return write_cursor((major, minor, 0))
+        def script() -> database.Script[Place]:
+            found = yield fetch("feed_end_of_tenant", tenant=tenant)
+            return (found[0][0], found[0][1], found[0][2]) if found else cursors.BEGINNING
 
         return await self.db.read(script)
 
@@ -112,20 +120,23 @@ def stream(
             return result
 
 
-def _feed_page(tenant: str, place: Place, most: int, job_id: str | None) -> database.Script[FeedPage]:
+def _feed_page(
+    known: cursors.Cursors, tenant: str, place: Place, most: int, job_id: str | None
+) -> database.Script[FeedPage]:
     major, minor, nothing_late = (yield fetch("feed_end"))[0]
     if place[:2] > (major, minor):
         raise errors.InvalidInput(
             "the cursor is of another database, or of this one before it was restored: begin without one",
             field="cursor",
         )
-    found, full = yield from _feed(tenant, place, most, job_id)
-    last = read_cursor(found[-1].cursor) if found else place
-    end = last if full else max(last, (major, minor, 0))
-    return FeedPage(found, write_cursor(end), full, bool(nothing_late))
+    found, full = yield from _feed(known, tenant, place, most, job_id)
+    end = found[-1].place if found else place
+    return FeedPage(found, known.write(tenant, end), full, bool(nothing_late), end)
 
 
-def _feed(tenant: str, place: Place, most: int, job_id: str | None) -> database.Script[tuple[list[FeedEvent], bool]]:
+def _feed(
+    known: cursors.Cursors, tenant: str, place: Place, most: int, job_id: str | None
+) -> database.Script[tuple[list[FeedEvent], bool]]:
     """Events, and whether there may be more."""
     result: list[FeedEvent] = []
     size = 0
@@ -139,7 +150,7 @@ def _feed(tenant: str, place: Place, most: int, job_id: str | None) -> database.
                 here = (major, minor, event.seq)
                 if here > seen:
                     event = yield from complete(tenant, event)
-                    result.append(FeedEvent(write_cursor(here), event, name, correlation_id))
+                    result.append(FeedEvent(known.write(tenant, here), event, name, correlation_id, here))
                     seen = here
                     size += len(event.data)
                     if len(result) == most or size > PAGE_BYTES:
@@ -155,19 +166,3 @@ def complete(tenant: str, event: events.Event) -> database.Script[events.Event]:
         data = yield from reads.resolve(tenant, event.job_id, ledger.BLOB_MARK + digest)
         return events.Event(event.job_id, event.seq, event.type, event.task_id, event.attempt, event.at, data)
     return event
-
-
-def write_cursor(place: Place) -> str:
-    return f"{place[0]}.{place[1]}.{place[2]}"
-
-
-def read_cursor(cursor: str | None) -> Place:
-    if not cursor:
-        return 0, 0, 0
-    try:
-        major, minor, seq = (int(part) for part in cursor.split("."))
-    except (ValueError, AttributeError, TypeError):
-        raise errors.InvalidInput(f"{documents.short(cursor)} is not a cursor of this feed", field="cursor") from None
-    if not all(0 <= part < 2**63 for part in (major, minor, seq)):
-        raise errors.InvalidInput(f"{documents.short(cursor)} is not a cursor of this feed", field="cursor")
-    return major, minor, seq

@@ -55,8 +55,8 @@ class Hub:
         try:
             if wanted.job_id is not None:
                 await self.engine.store.job(tenant, wanted.job_id)
-            end = stream.read_cursor(await self.engine.store.feed_end())
-            made.position = end if cursor is None else min(stream.read_cursor(cursor), end)
+            end = await self.engine.store.feed_end(tenant)
+            made.position = end if cursor is None else min(await self.engine.store.place_of(tenant, cursor), end)
         except BaseException:
             self.leave(made)
             raise
@@ -138,7 +138,7 @@ class Tail:
         pause = 0.05
         while True:
             try:
-                follow = bell.follow(self._engine, self._tenant, stream.write_cursor(self.position))
+                follow = bell.follow(self._engine, self._tenant, self.position)
                 async with contextlib.aclosing(follow) as pages:
                     async for page in pages:
                         await self._hand_out(page)
@@ -162,12 +162,12 @@ class Tail:
                         if message is None:
                             message = messages.Message(item)
                         follower.offer(message)
-            self.position = stream.read_cursor(item.cursor)
+            self.position = item.place
             count, size = count + 1, size + len(item.event.data)
             if count >= TURN_MESSAGES or size >= TURN_BYTES:
                 count = size = 0
                 await asyncio.sleep(0)
-        self.position = stream.read_cursor(page.cursor)
+        self.position = page.place
 
 
 class Subscription:
@@ -188,7 +188,7 @@ class Subscription:
     @property
     def cursor(self) -> str:
         """Where to go on after what was read so far."""
-        return stream.write_cursor(self.position)
+        return self._hub.engine.store.feed_cursors.write(self.tenant, self.position)
 
     async def __aenter__(self) -> Subscription:
         return self
@@ -242,7 +242,7 @@ class Subscription:
                 self.position = message.place
                 yield message
                 self._check()
-            self.position = stream.read_cursor(page.cursor)
+            self.position = page.place
             if not page.full:
                 self._joined_at = self._hub.join(self)
                 self._skip_until = max(self._joined_at, self.position)
@@ -254,12 +254,12 @@ class Subscription:
                     self.position = message.place
                     yield message
                     self._check()
-            self.position = min(stream.read_cursor(page.cursor), until)
+            self.position = min(page.place, until)
 
     async def _read(self) -> stream.FeedPage:
         self._check()
         target = self._hub.engine.store
-        return await target.feed_page(self.tenant, self.cursor, bell.PAGE, job_id=self.wanted.job_id)
+        return await target.feed_page(self.tenant, self.position, bell.PAGE, job_id=self.wanted.job_id)
 
     async def _matching(self, page: stream.FeedPage) -> list[messages.Message]:
         functions: dict[rows.TaskKey, str] = {}

@@ -41,7 +41,7 @@ class Message:
 
     def __init__(self, item: stream.FeedEvent) -> None:
         view = views.event_view(item.event, item.correlation_id)
-        self.place = stream.read_cursor(item.cursor)
+        self.place = item.place
         self.event = StreamEvent(**msgspec.structs.asdict(view), job_name=item.job_name, cursor=item.cursor)
         self.encoded = _encode(self.event)
 

@@ -76,6 +76,10 @@ SELECT data FROM blob WHERE tenant = :tenant AND job_id = :job_id AND digest = :
 SELECT {timer} FROM timer
 WHERE tenant = :tenant AND job_id = :job_id AND task_id = :task_id;
 
+-- name: read_feed_secret
+-- What cursors of feeds are encrypted with.
+SELECT secret FROM feed_secret;
+
 -- name: list_tenants
 -- Everybody who has a job, was told something of executions or events elsewhere, or has something counted. From each tenant to
 -- the next one, and past all that it has.

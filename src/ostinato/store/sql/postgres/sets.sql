@@ -128,6 +128,12 @@ SELECT
     pg_snapshot_xmin(pg_current_snapshot())::text::int8, 0,
     pg_snapshot_xmin(pg_current_snapshot()) = pg_snapshot_xmax(pg_current_snapshot());
 
+-- name: feed_end_of_tenant
+-- The last event of a tenant in the feed, as far as the feed can be shown.
+SELECT transaction::text::int8, position, last_seq FROM event_page
+WHERE tenant = :tenant AND transaction < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY transaction DESC, position DESC LIMIT 1;
+
 -- name: read_dead_letters
 -- Dead letters by key, in no order.
 SELECT d.job_id, d.task_id, d.name, d.failed_at, t.attempt, t.error, t.input

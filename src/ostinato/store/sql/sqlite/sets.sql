@@ -107,6 +107,10 @@ LIMIT :most;
 -- Where the feed ends now, and whether that is after everything that was committed: with one writer, always.
 SELECT COALESCE(max(position), 0) + 1, 0, 1 FROM event_page;
 
+-- name: feed_end_of_tenant
+-- The last event of a tenant in the feed.
+SELECT position, 0, last_seq FROM event_page WHERE tenant = :tenant ORDER BY position DESC LIMIT 1;
+
 -- name: read_dead_letters
 -- Dead letters by key, in no order.
 SELECT d.job_id, d.task_id, d.name, d.failed_at, t.attempt, t.error, t.input

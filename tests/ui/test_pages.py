@@ -214,6 +214,15 @@ def test_a_gate_names_those_who_are_missing(site: Site, page: Page) -> None:
     expect(status.get_by_text("open", exact=True)).to_be_visible()
 
 
+def test_the_engines_own_executions_are_shown_if_wanted(site: Site, page: Page) -> None:
+    site.run(site.app.gates.define({"name": "day", "members": ["north", "south"]}))
+    site.run(site.app.gate("day").arrive("friday", "north"))
+    page.goto(f"{site.address}/ui/executions")
+    expect(page.get_by_text("Submit a job, and it appears here.")).to_be_visible()
+    page.get_by_label("The engine's own too").check()
+    expect(page.get_by_role("row").filter(has_text="gate:day")).to_be_visible()
+
+
 def test_a_gate_leads_to_what_it_has_triggered(site: Site, page: Page) -> None:
     booked = {"job": {"name": "day-end", "tasks": [{"taskId": "book", "name": "echo"}]}}
     site.run(site.app.gates.define({"name": "day", "members": ["north", "south"], "trigger": [booked]}))

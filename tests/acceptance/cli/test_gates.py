@@ -227,6 +227,21 @@ def test_rules_say_which_events_they_are_about(shell: Shell, names: tuple[str, s
     assert len(shell.json("rules", "show", rule)["jobs"]) == 3
 
 
+def test_of_many_events_those_that_are_wrong_are_refused(sqlite_shell: Shell) -> None:
+    """The others are recorded, the exit code says that some were not, and each is named."""
+    change = {"source": "aws.states", "detail-type": "Step Functions Execution Status Change"}
+    detail = {"executionArn": "a", "stateMachineArn": "m", "startDate": 1, "status": "PENDING_REDRIVE"}
+    events = [{"source": "x", "detail-type": "y", "id": f"e{n}"} for n in range(501)]
+    events[500] = change | {"detail": detail}
+    given = json.dumps(events)
+    said = sqlite_shell.run("events", "post", "-", stdin=given, code=1)
+    assert said == "recorded: 500 events; 1 refused\n"
+    answer = sqlite_shell.json("events", "post", "-", stdin=given, code=1)["events"]
+    assert [one["outcome"] for one in answer] == ["duplicate"] * 500 + ["refused"]
+    assert answer[500]["field"] == "events[500].detail.status"
+    assert "PENDING_REDRIVE" in sqlite_shell.run("events", "post", "-", stdin=json.dumps(events[500]), code=2)
+
+
 def test_what_is_wrong_is_named(sqlite_shell: Shell) -> None:
     shell = sqlite_shell
     define(shell, "weekly", "monday", "tuesday", required=["status"])

@@ -31,3 +31,8 @@ test('a job is shown as it is, unless a moment is named', () => {
   expect(readJobSearch({ tab: 'graph', at: 'x' })).toEqual({});
   expect(readJobSearch({ tab: 'events', at: '17', task: 'a' })).toEqual({ tab: 'events', at: 17, task: 'a' });
 });
+
+test("asks for the engine's own executions if the address says so", () => {
+  expect(executionFilter(readExecutionSearch({ engine: 'true' })).includeEngine).toBe(true);
+  expect(executionFilter(readExecutionSearch({})).includeEngine).toBeUndefined();
+});

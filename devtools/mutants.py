@@ -188,6 +188,8 @@ def _decisions(node: ast.AST) -> Iterator[ast.AST]:
             return
         case ast.Expr(value=ast.Constant()):
             return
+        case ast.keyword(arg="snapshot" | "brief" | "optimistic"):  # hints for a driver, which change no answer
+            return
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="log" | "logger")))):
             return
         case ast.AnnAssign(value=value):

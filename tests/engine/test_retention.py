@@ -370,3 +370,42 @@ async def test_p2_each_transaction_is_followed_by_a_rest(url: str, monkeypatch: 
         began = time.monotonic()
         await app.prune(older_than=0)
         assert time.monotonic() - began > 0.25, "for executions, events and figures"
+
+
+async def test_other_tenants_keep_keys_and_events_of_the_same_name(url: str) -> None:
+    clock = testing.Clock()
+    event = {"source": "s", "detail-type": "t", "detail": {}, "id": "1"}
+    async with (
+        testing.open(support.make(url, tenant="one"), clock) as one,
+        testing.open(support.make(url, tenant="other"), clock) as other,
+    ):
+        for kit in (one, other):
+            await kit.app.submit(job(task("a"), idempotencyKey="k"))
+            await kit.app.post_events(event)
+            await kit.run_until_idle()
+        clock.advance(10)
+        assert await one.app.prune(older_than=1) == 1
+        assert len(await other.app.engine.store.outside_events("other")) == 1
+        assert await other.app.prune(older_than=1) == 1
+        await one.app.set_retention(keys=0)
+        await one.app.prune()
+        known = [await support.count(url, table) for table in ("removed_key", "removed_event")]
+        assert known == [1, 1]
+        assert (await one.app.submit(job(task("a"), idempotencyKey="k"))).created
+        assert not (await other.app.submit(job(task("a"), idempotencyKey="k"))).created
+        assert [answer.outcome for answer in await other.app.post_events(event)] == ["duplicate"]
+
+
+async def test_jobs_with_periods_of_their_own_go_by_these(url: str) -> None:
+    async with testing.open(support.make(url)) as kit:
+        for seconds in (10, 20):
+            name = f"keeps-{seconds}"
+            await kit.app.gates.define({"name": name, "members": ["a"], "retention": seconds})
+            await kit.app.gate(name).arrive("k", "a")
+        await kit.run_until_idle()
+        assert await kit.app.engine.store.periods("default") == [10, 20]
+        removed: list[int] = []
+        for _ in range(5):
+            kit.clock.advance(5.001)
+            removed.append(await kit.app.prune())
+        assert removed == [0, 1, 0, 1, 0]

@@ -52,7 +52,8 @@ def in_order(told: list[str], *failed: str) -> None:
     assert (told[0], told[-3:]) == ("loading_agents", ["validating", "synthesizing", "complete"])
     middle = told[1:-3]
     assert sorted(middle) == sorted(
-        [f"invoking_{name}" for name in NAMES] + [f"agent_complete_{name}" for name in NAMES if name not in failed]
+        [f"invoking_{name}" for name in NAMES]
+        + [f"agent_failed_{name}" if name in failed else f"agent_complete_{name}" for name in NAMES]
     )
     for name in set(NAMES) - set(failed):
         assert middle.index(f"invoking_{name}") < middle.index(f"agent_complete_{name}")
@@ -73,7 +74,7 @@ async def test_all_agents_are_well_and_then_three_are_not(url: str) -> None:
             changed = definitions_of("agents")[name] | {"function": function, "retry": {"maxAttempts": 1}}
             changed |= {"timeout": 0.3} if name == "time" else {}
             assert (await client.put(f"/v1/agents/{name}", json=changed)).json()["version"] == 2
-        told, job_id = await watched(client, "/ingest", 12, domain="incidents", data=REPORT)
+        told, job_id = await watched(client, "/ingest", 14, domain="incidents", data=REPORT)
         in_order(told, "place", "time")
         assert (await support.ended(client, job_id))["state"] == "completed"
         answer = await output(client, job_id, "$synthesize")

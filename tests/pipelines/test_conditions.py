@@ -160,7 +160,8 @@ async def test_b23_a_condition_is_evaluated_once_whatever_happens_after_it(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer is recorded before the step is left out: a try that begins again does not ask again."""
-    room, asked, mishaps = Newsroom(url), [], [ConnectionError("not now")]
+    room, mishaps = Newsroom(url), [ConnectionError("not now")]
+    asked: list[str] = []
     evaluate, omit = steps._holds, commands.OmitStep.apply  # pyright: ignore[reportPrivateUsage]
 
     def counting(*given: Any) -> bool:

@@ -1,5 +1,6 @@
 import { Anchor, Box, Checkbox, Group, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { stateOf } from '../model/states';
 import type { Execution } from '../services/executions';
 import { Elapsed, Moment, State } from './bits';
@@ -88,7 +89,7 @@ export function ExecutionTable({
               {!compact && (
                 <Table.Td>
                   <Box miw={{ base: 280, sm: 170 }}>
-                    <Tags tags={one.tags as Record<string, string>} onTag={onTag} />
+                    <Tags tags={one.tags as Record<string, string>} onTag={onTag} few />
                   </Box>
                 </Table.Td>
               )}
@@ -103,10 +104,25 @@ export function ExecutionTable({
 /** All of an id where there is room, and else enough of it to leave some for the tags. */
 const ID_WIDTH = { base: 190, lg: 240, xl: 330 };
 
-export function Tags({ tags, onTag }: { tags: Record<string, string>; onTag?: (tag: string) => void }) {
+/** More than so many would make a row of a list too high. */
+const FEW = 2;
+
+export function Tags({
+  tags,
+  onTag,
+  few = false,
+}: {
+  tags: Record<string, string>;
+  onTag?: (tag: string) => void;
+  /** Only the first one, if there are many, until the others are asked for. */
+  few?: boolean;
+}) {
+  const [whole, setWhole] = useState(!few);
+  const all = Object.entries(tags);
+  const shown = whole || all.length <= FEW ? all : all.slice(0, 1);
   return (
     <Group gap={8}>
-      {Object.entries(tags).map(([key, value]) => {
+      {shown.map(([key, value]) => {
         const tag = `${key}=${value}`;
         return onTag ? (
           <Anchor
@@ -126,6 +142,21 @@ export function Tags({ tags, onTag }: { tags: Record<string, string>; onTag?: (t
           </Text>
         );
       })}
+      {shown.length < all.length && (
+        <Anchor
+          component="button"
+          type="button"
+          fz="xs"
+          c="dimmed"
+          title={all
+            .slice(1)
+            .map(([key, value]) => `${key}=${value}`)
+            .join(', ')}
+          onClick={() => setWhole(true)}
+        >
+          {all.length - shown.length} more
+        </Anchor>
+      )}
     </Group>
   );
 }

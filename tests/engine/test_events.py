@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, errors
+from ostinato import Ostinato, audit, errors
+from ostinato.core import codec
 from ostinato.store.stream import FeedEvent
 from tests.engine import support
-from tests.engine.support import job, run, task
+from tests.engine.support import PATIENCE, job, run, task
 
 
 async def everything(app: Ostinato, most: int = 1000) -> list[FeedEvent]:
@@ -286,3 +287,17 @@ async def test_d16_the_full_audit_trail_rebuilds_the_rows(url: str) -> None:
             if event.task_id is not None and event.type in events.TASK_STATE_AFTER:
                 folded[event.task_id] = events.TASK_STATE_AFTER[event.type]
         assert folded == await support.standing(made)
+
+
+async def test_a_pending_task_is_told_with_what_it_depends_on(url: str) -> None:
+    """D5: in the stream of the job and in the feed, also of tasks that were added."""
+    async with support.opened(url) as app:
+        made = await app.submit(job(task("a"), task("b"), task("c", "echo", "a b"), task("open", external=True)))
+        await made.add_tasks([task("d", "echo", "c")])
+        await made.complete_task("open")
+        await made.result(PATIENCE)
+        told = {e.task_id: e.properties["dependsOn"] for e in await made.events() if e.type == "Task Pending"}
+        assert told == {"a": [], "b": [], "c": ["a", "b"], "d": ["c"]}
+        feed = [one.event for one in await app.events() if one.event.type == "Task Pending"]
+        assert {one.task_id: codec.decode(one.data)["dependsOn"] for one in feed} == told
+        assert not (await audit.audit(app.engine.store)).problems

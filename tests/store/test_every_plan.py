@@ -29,7 +29,7 @@ ALLOWED = {
         "find_approvals_of_job", "find_dead_letters_by_job", "list_tasks", "read_dependencies",
         "read_open_dependencies", "read_all_dependency_outputs", "read_job_outputs", "read_job_failures",
         "read_steps", "list_steps", "load_edges", "load_signals", "load_waiters", "load_waiting_for_turn",
-        "count_outcomes", "read_dependencies_of",
+        "count_outcomes", "read_dependencies_of", "read_dependencies_of_tasks",
     },
     NAMED: {
         "load_execution_tags", "lock_executions", "lock_stripes", "load_at_once", "load_candidates",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from ostinato import errors
-from ostinato.core import events, ledger, pages, rows
+from ostinato.core import codec, events, ledger, pages, rows
 from ostinato.store import cursors, database, reads
 from ostinato.store.database import fetch
 
@@ -55,7 +57,12 @@ class Stream:
         most: int = reads.PAGE,
     ) -> list[events.Event]:
         """What happened to a job, or to one task of it, or what there is of certain types, from a place on."""
-        return await self.db.read(lambda: stream(tenant, job_id, task_id, after, most, types))
+
+        def script() -> database.Script[list[events.Event]]:
+            found = yield from stream(tenant, job_id, task_id, after, most, types)
+            return (yield from _with_dependencies(tenant, found))
+
+        return await self.db.read(script)
 
     async def feed(self, tenant: str, cursor: str | None = None, most: int = reads.PAGE) -> list[FeedEvent]:
         """Events of all jobs in the order of their commits. Going on from the last cursor misses nothing, ever."""
@@ -130,6 +137,8 @@ def _feed_page(
             field="cursor",
         )
     found, full = yield from _feed(known, tenant, place, most, job_id)
+    whole = yield from _with_dependencies(tenant, [one.event for one in found])
+    found = [one._replace(event=event) for one, event in zip(found, whole, strict=True)]
     end = found[-1].place if found else place
     return FeedPage(found, known.write(tenant, end), full, bool(nothing_late), end)
 
@@ -157,6 +166,25 @@ def _feed(
                         return result, True
         if len(found) < PAGES_AT_ONCE:
             return result, False
+
+
+def _with_dependencies(tenant: str, found: list[events.Event]) -> database.Script[list[events.Event]]:
+    """Whoever hears that a task is pending hears what it depends on, which never changes: to write it with each event
+    would take as much room as the edges of the graph."""
+    keys = {(one.job_id, one.task_id) for one in found if one.type == events.TASK_PENDING and one.task_id is not None}
+    if not keys:
+        return found
+    ups: dict[rows.TaskKey, list[str]] = {}
+    for job_id, task_id, up in (yield fetch("read_dependencies_of_tasks", tenant=tenant, keys=sorted(keys))):
+        ups.setdefault((job_id, task_id), []).append(up)
+
+    def whole(one: events.Event) -> events.Event:
+        if one.type != events.TASK_PENDING:
+            return one
+        told = codec.encode_own({"dependsOn": ups.get((one.job_id, one.task_id or ""), [])})
+        return msgspec.structs.replace(one, data=one.data[:-1] + b"," + told[1:])
+
+    return [whole(one) for one in found]
 
 
 def complete(tenant: str, event: events.Event) -> database.Script[events.Event]:

@@ -167,6 +167,17 @@ CROSS JOIN LATERAL (SELECT * FROM task x WHERE x.tenant = :tenant AND x.job_id =
 WHERE t.state = 'completed' OR t.state = 'failed'
 GROUP BY t.name ORDER BY t.name;
 
+-- name: read_dependencies_of_tasks
+-- What tasks depend on, of any jobs.
+SELECT e.job_id, e.down, e.up
+FROM unnest(:keys.0::text[], :keys.1::text[]) AS k (job_id, task_id)
+CROSS JOIN LATERAL (
+    SELECT job_id, up, down FROM edge x
+    WHERE CASE x.tenant WHEN '' THEN '' ELSE x.tenant END = :tenant AND x.job_id = k.job_id AND x.down = k.task_id
+    OFFSET 0
+) e
+ORDER BY e.job_id, e.down, e.up;
+
 -- name: read_dependencies_of
 -- What some tasks of a job depend on.
 SELECT e.down, e.up

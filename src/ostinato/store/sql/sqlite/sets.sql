@@ -137,6 +137,14 @@ FROM json_each(:job_ids) k CROSS JOIN task t ON t.tenant = :tenant AND t.job_id 
 WHERE t.state = 'completed' OR t.state = 'failed'
 GROUP BY t.name ORDER BY t.name;
 
+-- name: read_dependencies_of_tasks
+-- What tasks depend on, of any jobs.
+SELECT e.job_id, e.down, e.up
+FROM json_each(:keys) k
+CROSS JOIN edge e ON CASE e.tenant WHEN '' THEN '' ELSE e.tenant END = :tenant AND e.job_id = k.value ->> 0
+    AND e.down = k.value ->> 1
+ORDER BY e.job_id, e.down, e.up;
+
 -- name: read_dependencies_of
 -- What some tasks of a job depend on.
 SELECT e.down, e.up

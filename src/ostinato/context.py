@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Protocol, TypedDict, Unpack
 
 import msgspec
@@ -373,7 +372,8 @@ class Context:
         return name if count == 1 else f"{name}#{count}"
 
     async def _recorded(self, key: str) -> bytes | None:
-        await self._check_here()
+        if self.leaving is not None:
+            await self._check_here()
         if self._steps is None:
             with self._busy():
                 if self._reading is None:
@@ -387,17 +387,8 @@ class Context:
                 self._steps = dict(found)
         return self._steps.get(key)
 
-    @contextlib.contextmanager
-    def _busy(self) -> Generator[None]:
-        """Something is under way that is waited for before the function is left."""
-        this = object()
-        self._under_way.add(this)
-        before = suspension.enclosing.set((*suspension.enclosing.get(), this))
-        try:
-            yield
-        finally:
-            self._under_way.discard(this)
-            suspension.enclosing.reset(before)
+    def _busy(self) -> suspension.UnderWay:
+        return suspension.UnderWay(self._under_way)
 
     async def _check_here(self) -> None:
         """A function that was left, and swallowed that, gets nothing more done."""

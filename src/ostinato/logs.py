@@ -25,6 +25,10 @@ def bind(about: About) -> contextvars.Token[About | None]:
     return _about.set(about)
 
 
+def bound() -> About | None:
+    return _about.get()
+
+
 def unbind(token: contextvars.Token[About | None]) -> None:
     _about.reset(token)
 

@@ -38,6 +38,23 @@ enclosing: contextvars.ContextVar[tuple[object, ...]] = contextvars.ContextVar("
 """What is under way around the code that runs: the steps that it is part of."""
 
 
+class UnderWay:
+    """Something is under way inside that is waited for before the function is left."""
+
+    __slots__ = ("_all", "_before")
+
+    def __init__(self, everything: set[object]) -> None:
+        self._all = everything
+
+    def __enter__(self) -> None:
+        self._all.add(self)
+        self._before = enclosing.set((*enclosing.get(), self))
+
+    def __exit__(self, *_: object) -> None:
+        self._all.discard(self)
+        enclosing.reset(self._before)
+
+
 class Suspended(BaseException):
     """The function is to be left now and entered again later. Let it pass: do not catch BaseException in a function."""
 

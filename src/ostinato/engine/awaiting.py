@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
-import contextvars
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from ostinato import errors
+import msgspec
+
+from ostinato import errors, logs
 from ostinato.core import rows
 
 Place = tuple[str, str, str]
@@ -121,15 +122,18 @@ class Slots:
             )
 
 
-class Running(Protocol):
-    """The running function that some code belongs to."""
+class Running(msgspec.Struct):
+    """A running function."""
 
     lease: rows.Lease
     task: asyncio.Task[None]
     slots: Slots
 
 
-here: contextvars.ContextVar[Running | None] = contextvars.ContextVar("ostinato_here", default=None)
+def here() -> Running | None:
+    """The running function that the code belongs to which asks."""
+    about = logs.bound()
+    return about if isinstance(about, Running) else None
 
 
 @contextlib.asynccontextmanager

@@ -81,7 +81,7 @@ class Ends:
         For a job that was just submitted here it is enough to hear what ends here: the watcher looks after the rest.
         A function that waits here gives its slot back until then.
         """
-        function = awaiting.here.get()
+        function = awaiting.here()
         if function is None:
             return await self._outputs(job_id, timeout, submitted_at_look)
         async with awaiting.without_slot(function, job_id):

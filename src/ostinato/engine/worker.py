@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextvars
-import functools
 import inspect
 import logging
 import random
@@ -14,7 +13,6 @@ import traceback
 from collections.abc import Awaitable, Coroutine, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import uuid_utils
 
 from ostinato import context, errors, functions, logs, options, secrets, suspension, threads, tracing
@@ -44,15 +42,17 @@ TURN_SECONDS = 0.001
 log = logging.getLogger("ostinato")
 
 
-class _Running(msgspec.Struct):
-    lease: rows.Lease
-    task: asyncio.Task[None]
-    slots: awaiting.Slots
+class _Running(awaiting.Running):
+    tenant: str
     started_at: float = 0.0
     revoked: bool = False
     handing_back: str | None = None
     started: bool = False
     ctx: context.Context | None = None
+
+    def __call__(self) -> dict[str, Any]:
+        """What a log line of it is about."""
+        return context.about(self.tenant, self.lease)
 
     def interrupt(self) -> None:
         """Stop the function. One that has not had its first step sees its flags when it gets there."""
@@ -280,7 +280,7 @@ class Worker:
         while self._buffer and self.slots.taken + self.slots.wanted < self._options.concurrency:
             place, (_, lease) = self._buffer.popitem(last=False)
             task = loop.create_task(self._run(place), context=self._variables.copy())
-            self._running[place] = _Running(lease, task, self.slots)
+            self._running[place] = _Running(lease, task, self.slots, self._services.tenant)
 
     async def _run(self, place: Place) -> None:
         """Run an attempt. One that ended without having waited for anything has left this asyncio task as it was, and
@@ -289,8 +289,7 @@ class Worker:
         task = running.task
         until = time.monotonic() + TURN_SECONDS
         for left in reversed(range(TURN)):
-            logs.bind(functools.partial(context.about, self._services.tenant, running.lease))
-            awaiting.here.set(running)
+            logs.bind(running)
             variables = contextvars.copy_context() if self._buffer else None
             running.started = True
             running.started_at = time.monotonic()
@@ -317,7 +316,7 @@ class Worker:
             if contextvars.copy_context() != variables or task.cancelling():
                 break
             place, (_, lease) = self._buffer.popitem(last=False)
-            running = self._running[place] = _Running(lease, task, self.slots)
+            running = self._running[place] = _Running(lease, task, self.slots, self._services.tenant)
         if self._buffer:
             self._fill()
         elif not self._stopping:

@@ -222,9 +222,9 @@ class Engine:
         if self.worker is not None:
             await self.worker.stop(self.stop_by)
         # The rest needs a moment at most, unless the database is silent: then the leases run out by themselves.
-        await self.committer.stop(min(committer.STOP_SECONDS, max(self.stop_by - time.monotonic() - 0.5, 0.5)))
+        await self.committer.stop(min(committer.STOP_SECONDS, max(self.stop_by - time.monotonic() - 1.0, 0.5)))
         with contextlib.suppress(errors.OstinatoError, TimeoutError):
-            async with asyncio.timeout(max(self.stop_by - time.monotonic() - 0.2, 0.3)):
+            async with asyncio.timeout(max(self.stop_by - time.monotonic() - 0.5, 0.3)):
                 if self.pulse is not None:
                     await self.pulse.stop()
                 if self.worker is not None:

@@ -10,14 +10,15 @@ import base64
 import binascii
 import re
 import struct
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from typing import TYPE_CHECKING
 
 from ostinato import errors
 from ostinato.core import documents
 from ostinato.store import database
 from ostinato.store.database import fetch
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 Place = tuple[int, int, int]
 """Where an event stands in the feed: two numbers for its page, and its own in the stream of its job."""
@@ -40,6 +41,9 @@ class Cursors:
             def script() -> database.Script[bytes]:
                 return bytes((yield fetch("read_feed_secret"))[0][0])
 
+            # Most programs follow no feed, and to import it takes as long as to start.
+            from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
             self._sealer = AESSIV(await self._db.read(script, snapshot=False))
         return self
 
@@ -53,6 +57,8 @@ class Cursors:
         """InvalidInput for everything that was not handed out to this tenant by this database."""
         if not cursor or cursor == _BEGINNING:
             return BEGINNING
+        from cryptography.exceptions import InvalidTag
+
         try:
             sealed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
             major, minor, seq = _NUMBERS.unpack(self._known().decrypt(sealed, [tenant.encode()]))

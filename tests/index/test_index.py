@@ -62,7 +62,7 @@ async def test_c5_own_jobs_are_indexed_by_their_own_events(url: str) -> None:
         await engine_support.soon(gate.started.wait())
         running = await app.execution("arn:ostinato:states:local:default:execution:report:stopped")
         assert (running.status, running.stop_date) == ("RUNNING", None)
-        assert running.indexed_at == running.start_date
+        assert running.indexed_at == (await made["stopped"].events())[-1].at
         await made["stopped"].cancel()
         found = {one.execution_name: one for one in await app.executions(agent_name="report")}
         assert {name: one.status for name, one in found.items()} == {
@@ -371,3 +371,17 @@ async def test_nobody_outside_tells_of_an_own_execution(url: str) -> None:
             await app.index.report([told])
         assert [one.status for one in await app.executions()] == ["SUCCEEDED"]
         assert (await app.execution(own.execution_arn)).status == "SUCCEEDED"
+
+
+async def test_the_time_of_the_index_does_not_go_back_on_a_resume(url: str) -> None:
+    """C5: whoever polls by it sees the resume."""
+    app = engine_support.make(url)
+    async with testing.open(app) as kit:
+        made = await app.submit(job(task("a", approval={"title": "Go?"}), jobId="again", name="report"))
+        await app.approvals.decide("again", "a", "reject", actor="ann")
+        [failed] = await app.executions(agent_name="report", status="FAILED")
+        await kit.advance(60)
+        await made.resume()
+        [running] = await app.executions(agent_name="report", status="RUNNING")
+        assert failed.indexed_at < running.indexed_at == (await made.events())[-1].at
+        await kit.audit()

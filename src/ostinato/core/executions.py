@@ -117,6 +117,8 @@ class OwnRow(NamedTuple):
     tags: bytes
     created_at: int
     finished_at: int | None
+    changed_at: int | None = None
+    """When something last happened to it, while it runs: a resume is later than the end before it."""
 
 
 class OutsideRow(NamedTuple):
@@ -145,7 +147,7 @@ def of_job(tenant: str, job: OwnRow) -> Execution:
         stop_at=job.finished_at,
         correlation_id=job.correlation_id,
         tags=codec.decode(job.tags),
-        indexed_at=max(job.created_at, job.finished_at or 0),
+        indexed_at=max(job.created_at, job.finished_at or 0, job.changed_at or 0),
     )
 
 

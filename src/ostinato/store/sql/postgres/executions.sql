@@ -7,8 +7,12 @@ SELECT count(pg_advisory_xact_lock(1869771883, s.stripe))
 FROM (SELECT stripe FROM unnest(:stripes::int4[]) AS u (stripe) ORDER BY stripe OFFSET 0) s;
 
 -- name: load_own_executions
--- What the index shows of jobs, by id.
-SELECT j.job_id, j.name, j.state, j.correlation_id, j.tags, j.created_at, j.finished_at
+-- What the index shows of jobs, by id, with the last event of those that run.
+SELECT
+    j.job_id, j.name, j.state, j.correlation_id, j.tags, j.created_at, j.finished_at,
+    CASE WHEN j.state = 'running' THEN (
+        SELECT p.at FROM event_page p WHERE p.tenant = :tenant AND p.job_id = j.job_id ORDER BY p.last_seq DESC LIMIT 1
+    ) END AS changed_at
 FROM unnest(:job_ids::text[]) AS k (job_id)
 CROSS JOIN LATERAL (SELECT * FROM job x WHERE x.tenant = :tenant AND x.job_id = k.job_id OFFSET 0) j;
 

@@ -6,8 +6,12 @@
 SELECT :stripes;
 
 -- name: load_own_executions
--- What the index shows of jobs, by id.
-SELECT j.job_id, j.name, j.state, j.correlation_id, j.tags, j.created_at, j.finished_at
+-- What the index shows of jobs, by id, with the last event of those that run.
+SELECT
+    j.job_id, j.name, j.state, j.correlation_id, j.tags, j.created_at, j.finished_at,
+    CASE WHEN j.state = 'running' THEN (
+        SELECT p.at FROM event_page p WHERE p.tenant = :tenant AND p.job_id = j.job_id ORDER BY p.last_seq DESC LIMIT 1
+    ) END AS changed_at
 FROM json_each(:job_ids) k CROSS JOIN job j ON j.tenant = :tenant AND j.job_id = k.value;
 
 -- name: load_executions

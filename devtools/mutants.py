@@ -63,8 +63,14 @@ TARGETS: Final = (
     Target(f"{CODE}core/approvals.py", ("tests/unit/test_approvals.py", "tests/engine/test_approvals.py")),
     Target(f"{CODE}core/commands/approving.py", ("tests/unit/test_approvals.py", "tests/engine/test_approvals.py")),
     Target(f"{SQL}common/retention.sql", ("tests/engine/test_retention.py", "tests/reactions/test_gates.py")),
-    Target(f"{SQL}sqlite/sets.sql", ("tests/engine/test_retention.py", "tests/engine/test_tenants.py")),
-    Target(f"{SQL}postgres/sets.sql", ("tests/engine/test_retention.py", "tests/engine/test_tenants.py")),
+    Target(
+        f"{SQL}sqlite/sets.sql",
+        ("tests/store/test_tallies.py", "tests/engine/test_retention.py", "tests/engine/test_tenants.py"),
+    ),
+    Target(
+        f"{SQL}postgres/sets.sql",
+        ("tests/store/test_tallies.py", "tests/engine/test_retention.py", "tests/engine/test_tenants.py"),
+    ),
     Target(f"{SQL}sqlite/loads.sql", ("tests/engine/test_tenants.py", "tests/engine/test_waiting.py")),
     Target(f"{SQL}postgres/loads.sql", ("tests/engine/test_tenants.py", "tests/engine/test_waiting.py")),
     Target(f"{SQL}common/fleet.sql", ("tests/engine/test_workers.py", "tests/engine/test_tenants.py")),

@@ -81,6 +81,9 @@ async def test_reading_by_key_prefix_and_bucket(url: str) -> None:
             Tally("a:1", first, 1, 0),
             Tally("b", first, 1, 0),
         ]
+        await target.execute("other", [Count(VISITS, "b", 100)])
+        assert [one.count for one in await target.read_tallies("default", VISITS, keys=["b"])] == [1], "its own alone"
+        assert [one.count for one in await target.read_tallies("default", VISITS, prefix="b")] == [1]
         assert await target.sum_tallies_by_bucket("default", VISITS, prefix="a:") == {first: (3, 5), first + 1: (4, 0)}
         assert await target.sum_tallies_by_key("default", VISITS, since=first + 1) == {"a:1": (4, 0)}
         assert VISITS.begins(first) <= clock() - HOUR * 1_000_000 < VISITS.begins(first + 1)

@@ -39,6 +39,14 @@ class Target(NamedTuple):
     tests: tuple[str, ...]
 
 
+SETS: Final = (
+    "tests/store/test_tallies.py",
+    "tests/engine/test_retention.py",
+    "tests/engine/test_tenants.py",
+    "tests/engine/test_dead_letters.py",
+    "tests/pipelines/test_entering.py",
+)
+
 TARGETS: Final = (
     Target(f"{CODE}core/states.py", ("tests/unit/test_states.py", "tests/engine/test_moves.py")),
     Target(
@@ -63,14 +71,8 @@ TARGETS: Final = (
     Target(f"{CODE}core/approvals.py", ("tests/unit/test_approvals.py", "tests/engine/test_approvals.py")),
     Target(f"{CODE}core/commands/approving.py", ("tests/unit/test_approvals.py", "tests/engine/test_approvals.py")),
     Target(f"{SQL}common/retention.sql", ("tests/engine/test_retention.py", "tests/reactions/test_gates.py")),
-    Target(
-        f"{SQL}sqlite/sets.sql",
-        ("tests/store/test_tallies.py", "tests/engine/test_retention.py", "tests/engine/test_tenants.py"),
-    ),
-    Target(
-        f"{SQL}postgres/sets.sql",
-        ("tests/store/test_tallies.py", "tests/engine/test_retention.py", "tests/engine/test_tenants.py"),
-    ),
+    Target(f"{SQL}sqlite/sets.sql", SETS),
+    Target(f"{SQL}postgres/sets.sql", SETS),
     Target(f"{SQL}sqlite/loads.sql", ("tests/engine/test_tenants.py", "tests/engine/test_waiting.py")),
     Target(f"{SQL}postgres/loads.sql", ("tests/engine/test_tenants.py", "tests/engine/test_waiting.py")),
     Target(f"{SQL}common/fleet.sql", ("tests/engine/test_workers.py", "tests/engine/test_tenants.py")),

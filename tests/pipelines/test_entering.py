@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ostinato import errors, testing
+from ostinato import Ostinato, errors, testing
 from ostinato.core import item_filters
 from ostinato.reactions import pipelines as reactions
 from ostinato.reactions.pipelines import NewItem
@@ -121,3 +121,25 @@ async def test_a_held_item_that_was_given_up_is_not_processed_and_goes_in_time(u
         assert counts == {"discovered": 1}
         await check(kit)
         assert [one.item_id for one in await kit.app.pipelines.process("publishing")] == ["kept"]
+
+
+async def test_an_item_goes_with_its_last_run_and_takes_no_other_along(url: str) -> None:
+    """Neither another item of the tenant, nor one of the same id, whose run has the same id, of another tenant."""
+    clock = testing.Clock()
+    room = Newsroom(url)
+    other = Newsroom(app=Ostinato(url, tenant="other"))
+    async with testing.open(room.app, clock) as kit, testing.open(other.app, clock) as elsewhere:
+        for one in (kit, elsewhere):
+            await one.app.pipelines.define(publishing())
+            for item_id in ("gone", "later"):
+                await one.app.pipelines.enter("publishing", {"title": "News"}, item_id=item_id)
+            await one.run_until_idle()
+        gone = (await kit.app.pipelines.view("gone")).job_id
+        assert gone == (await elsewhere.app.pipelines.view("gone")).job_id
+        await kit.app.pipelines.decide("gone", "approve", actor="rita")
+        await kit.run_until_idle()
+        clock.advance(10)
+        assert await kit.app.prune(older_than=1) == 1
+        with pytest.raises(errors.ItemNotFound):
+            await kit.app.pipelines.item("gone")
+        assert [await status(kit, "later"), await status(elsewhere, "gone")] == [300, 300]

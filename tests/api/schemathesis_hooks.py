@@ -116,5 +116,7 @@ def without_knots(tasks: list[dict[str, Any]], *, grows: bool) -> list[dict[str,
             task = task | {"external": False, "approval": APPROVAL}
         if task.get("external") or task.get("approval"):  # nobody runs it
             task = {name: value for name, value in task.items() if name not in ("delay", "retry", "timeout")}
+        if not known:  # there is nothing that it could take back
+            task = {name: value for name, value in task.items() if name != "compensates"}
         kept.setdefault(task["taskId"], task | {"taskId": task_id, "dependsOn": known})
     return list(kept.values())

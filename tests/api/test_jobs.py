@@ -49,7 +49,7 @@ async def test_tasks_are_listed_by_state(site: Site) -> None:
     more = (await client.get(f"/v1/jobs/{job_id}?tasksState=pending&tasksLimit=3&tasksAfter=1")).json()
     assert [t["taskId"] for t in more["tasks"]] == ["t2", "t3"]
     answer = await client.get(f"/v1/jobs/{job_id}?tasksState=done")
-    assert (answer.status_code, answer.json()["field"]) == (422, "state")
+    assert (answer.status_code, answer.json()["field"]) == (422, "tasksState")
 
 
 async def test_an_idempotency_key_finds_the_job_of_before(site: Site) -> None:

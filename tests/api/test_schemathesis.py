@@ -27,13 +27,17 @@ _PATH = os.pathsep.join(path for path in sys.path if path)
 EXAMPLES = os.environ.get("OSTINATO_SCHEMATHESIS_EXAMPLES")
 THOROUGH = ["--phases", "examples,coverage,fuzzing", "--max-examples", EXAMPLES or "3"]
 QUICK = ["--phases", "examples,fuzzing", "--max-examples", "2"]
-"""For those who are refused most of what they ask for: there is not much to find behind a 403."""
+"""For those who are refused most of what they ask for: there is not much to find behind a 403, and it is the same on
+both databases, so each of them has one database."""
 ROLES = {
     "admin": "admin",
     "reader": "jobs:read",
     "producer": "jobs:read,jobs:write",
     "worker": "tasks:work",
 }
+
+USERS = {"reader": "postgres", "producer": "sqlite", "worker": "postgres"}
+"""On which database who asks there."""
 
 
 def hire(url: str, address: str) -> None:
@@ -61,8 +65,14 @@ def explore(address: str, key: str, folder: Path, effort: list[str]) -> subproce
 
 
 @pytest.mark.timeout(500)
-@pytest.mark.parametrize("role", ROLES)
-def test_nothing_breaks_the_server_or_its_description(url: str, role: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("role", "database"),
+    [("admin", "postgres"), ("admin", "sqlite"), *USERS.items()],
+)
+def test_nothing_breaks_the_server_or_its_description(
+    role: str, database: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url: str = request.getfixturevalue(f"{database}_url")
     made = test_server.run(url, "keys", "create", "--scopes", ROLES[role], "--json")
     with test_server.serving(url, "--requests-per-second", "100000") as (process, address):
         hire(url, address)

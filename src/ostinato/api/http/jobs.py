@@ -24,6 +24,7 @@ def _written_out(given: Any) -> Any:
 
 
 State = Literal["running", "completed", "failed", "cancelled", "timed_out"]
+TaskState = Literal["blocked", "pending", "processing", "waiting", "completed", "failed", "cancelled", "skipped"]
 Name = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
 Moment = Annotated[
     AwareDatetime | None,
@@ -117,7 +118,7 @@ async def show_job(
     job: Job,
     tasks_after: Annotated[int, Query(alias="tasksAfter", ge=-1, lt=2**31)] = -1,
     tasks_limit: Annotated[int, Query(alias="tasksLimit", ge=0, le=calls.MOST)] = calls.MOST,
-    tasks_state: Annotated[str | None, Query(alias="tasksState")] = None,
+    tasks_state: Annotated[TaskState | None, Query(alias="tasksState")] = None,
 ) -> models.JobDetail:
     """Show a job with its tasks, or with those in one state."""
     view = await job.info()

@@ -114,6 +114,8 @@ def without_knots(tasks: list[dict[str, Any]], *, grows: bool) -> list[dict[str,
         task_id = str(uuid.uuid4()) if grows else task["taskId"]
         if task.get("approval"):  # its settings must fit each other
             task = task | {"external": False, "approval": APPROVAL}
+        if task.get("compensates") and not known:  # it takes back what it depends on
+            task = task | {"compensates": False}
         if task.get("external") or task.get("approval"):  # nobody runs it
             task = {name: value for name, value in task.items() if name not in ("delay", "retry", "timeout")}
         if not known:  # there is nothing that it could take back

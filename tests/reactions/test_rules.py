@@ -12,7 +12,7 @@ import pytest
 from ostinato import Context, Ostinato, errors, outgoing
 from ostinato.core.retry import Retry
 from ostinato.engine import maintenance
-from ostinato.reactions import functions, own
+from ostinato.reactions import definitions, functions, own
 from tests.engine import support
 from tests.engine.support import PATIENCE, job, run, task, until
 from tests.engine.test_encryption import stored
@@ -320,11 +320,11 @@ async def test_a_bad_event_is_refused_by_itself(url: str) -> None:
         assert len(await started(app, "rule:orders")) == 1
 
 
-async def test_the_same_event_counts_once(url: str) -> None:
+async def test_the_same_event_counts_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the same instant, in the same call, and through two processes."""
+    monkeypatch.setattr(definitions, "CHECKED_SECONDS", 0.0)  # the other goes by the new rule at once
     async with support.opened(url) as app, support.opened(url) as other:
         await app.rules.define(rule("orders", ORDERS, starting(n="{% detail.n %}")))
-        await asyncio.sleep(1.1)  # the other goes by the new rule
         batch = [outside(n % 5) for n in range(25)]
         answers = await asyncio.gather(*[one.post_events(batch) for one in (app, other) for _ in range(4)])
         recorded = [answer.id for answered in answers for answer in answered if answer.outcome == "recorded"]
@@ -372,14 +372,14 @@ async def test_a_rule_that_is_disabled_or_removed_does_nothing(url: str) -> None
         assert sorted(item["n"] for item in await inputs(app)) == [-3, 1, 5]
 
 
-async def test_another_process_follows_a_change_within_a_second(url: str) -> None:
+async def test_another_process_follows_a_change_within_a_second(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert definitions.CHECKED_SECONDS <= 1
+    monkeypatch.setattr(definitions, "CHECKED_SECONDS", 0.0)
     async with support.opened(url) as app, support.opened(url) as other:
         await other.post_events(outside(0))  # it has looked, and there was none
         await app.rules.define(rule("orders", ORDERS, starting(n="{% detail.n %}")))
-        await asyncio.sleep(1.1)
         await other.post_events(outside(1))
         await app.rules.remove("orders")
-        await asyncio.sleep(1.1)
         await other.post_events(outside(2))
         await quiet(app)
         assert await inputs(app) == [{"n": 1}]

@@ -372,14 +372,14 @@ async def test_a_rule_that_is_disabled_or_removed_does_nothing(url: str) -> None
         assert sorted(item["n"] for item in await inputs(app)) == [-3, 1, 5]
 
 
-async def test_another_process_follows_a_change_within_a_second(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert definitions.CHECKED_SECONDS <= 1
-    monkeypatch.setattr(definitions, "CHECKED_SECONDS", 0.0)
+async def test_another_process_follows_a_change_within_a_second(url: str) -> None:
     async with support.opened(url) as app, support.opened(url) as other:
         await other.post_events(outside(0))  # it has looked, and there was none
         await app.rules.define(rule("orders", ORDERS, starting(n="{% detail.n %}")))
+        await asyncio.sleep(1.1)  # that second is what this is about
         await other.post_events(outside(1))
         await app.rules.remove("orders")
+        await asyncio.sleep(1.1)
         await other.post_events(outside(2))
         await quiet(app)
         assert await inputs(app) == [{"n": 1}]

@@ -553,6 +553,8 @@ class DatabaseUnavailable(DatabaseError):
 class DatabaseAway(DatabaseUnavailable):
     """The database gives no answer at the moment. Check the URL, and that the server is up."""
 
+    code = "database_away"
+
 
 class DatabaseReadOnly(DatabaseError):
     """The database is read-only. Check the permissions of the file, or connect to the primary server."""

@@ -199,7 +199,7 @@ class Suspension:
         """Let what is under way be recorded, rather than have it done twice."""
         asyncio.get_running_loop().call_soon(self._look)
         await asyncio.sleep(0)
-        while self._is_busy():
+        while self._limit is None and self._is_busy():
             await asyncio.sleep(UNDER_WAY_SECONDS)
 
     def _is_busy(self) -> bool:
@@ -210,7 +210,9 @@ class Suspension:
     async def _leave(self) -> None:
         """Leave the function once nothing goes on in it but waits of its tasks."""
         turns = 0
-        while turns < TURNS:
+        await asyncio.sleep(0)
+        self._look()
+        while turns < TURNS and self._limit is None:
             turns += 1
             if self._is_busy():
                 await asyncio.sleep(UNDER_WAY_SECONDS)

@@ -288,17 +288,17 @@ async def test_a_wait_inside_a_step_is_entered(url: str) -> None:
 
 
 async def limited(ctx: Any) -> Any:
-    return await asyncio.wait_for(ctx.wait_for("go"), 0.05)
+    return await asyncio.wait_for(ctx.wait_for("go"), 60)
 
 
 async def limited_block(ctx: Any) -> Any:
-    async with asyncio.timeout(0.05):
+    async with asyncio.timeout(60):
         return await ctx.wait_for("go")
 
 
 async def limited_and_swallowed(ctx: Any) -> Any:
     with contextlib.suppress(Exception):
-        return await asyncio.wait_for(ctx.approve("Pay?"), 0.05)
+        return await asyncio.wait_for(ctx.approve("Pay?"), 60)
     return "paid"
 
 
@@ -314,7 +314,7 @@ async def as_completed(ctx: Any) -> Any:
 
 
 async def limited_gather(ctx: Any) -> Any:
-    async with asyncio.timeout(0.05):
+    async with asyncio.timeout(60):
         return await asyncio.gather(ctx.wait_for("go"))
 
 

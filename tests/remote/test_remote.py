@@ -87,7 +87,7 @@ async def test_a_remote_function_that_swallows_a_wait_waits_all_the_same(office:
 
     @app.function
     async def races(ctx: Context) -> Any:
-        return await asyncio.wait_for(ctx.wait_for("go"), 0.01)
+        return await asyncio.wait_for(ctx.wait_for("go"), 60)
 
     async with working(office, app):
         home = office.site.home

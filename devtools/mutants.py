@@ -44,6 +44,7 @@ SETS: Final = (
     "tests/engine/test_retention.py",
     "tests/engine/test_tenants.py",
     "tests/engine/test_dead_letters.py",
+    "tests/engine/test_lists.py",
     "tests/pipelines/test_entering.py",
 )
 

@@ -136,3 +136,15 @@ async def test_jobs_without_tags_write_none(url: str) -> None:
         await support.run(app, task("a"))
         await support.run(app, task("a"), tags={"team": "a", "env": "live"})
         assert await support.count(url, "job_tag") == 2
+
+
+async def test_dependencies_are_those_of_the_job_and_its_tenant(url: str) -> None:
+    async with (
+        support.opened(url, work=False, check_functions=False) as app,
+        support.opened(url, tenant="other", work=False, check_functions=False) as other,
+    ):
+        made = await app.submit(job(task("a"), task("b", after="a"), task("c", after="a b"), jobId="same"))
+        await app.submit(job(task("x"), task("b", after="x"), task("c", after="x")))
+        await other.submit(job(task("y"), task("b", after="y"), task("c", after="y"), jobId="same"))
+        assert await made.dependencies(["a", "b", "c"]) == {"b": ["a"], "c": ["a", "b"]}
+        assert await made.dependencies(["c"]) == {"c": ["a", "b"]}

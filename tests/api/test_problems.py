@@ -117,7 +117,7 @@ async def test_every_pattern_can_be_said_in_words(site: Site) -> None:
 
 
 ANY_TEXT = "it must be a text without NUL"
-SOME_ID = "use 1 to 128 letters, digits, _, ., : or -, starting with a letter or digit"
+SOME_ID = "use 1 to 128 letters, digits, _, ., :, ~ or -, starting with a letter or digit"
 
 
 async def test_a_text_that_is_refused_is_told_in_words_what_it_must_be(site: Site) -> None:

@@ -10,6 +10,7 @@ _NAME = re.compile(
     r"(?P<dollar>\\\$\?)?(?:\[A-Za-z0-9\]\[A-Za-z0-9|\[\^\\W_\]\[\\w(?P<low>))(?P<marks>[^\]]+)\]\{0,(?P<more>\d+)\}"
 )
 _WITHOUT = re.compile(r"\[\^(?P<signs>[^\]]+)\](?:[*+]|\{(?P<least>\d+),(?P<most>\d+)\})")
+_NOT_ENDING = re.compile(r"\(\?!\.\*\\\.\((?P<ends>[a-z|]+)\)-\\d\+\$\)")
 _ONLY = re.compile(r"\[(?P<signs>[^^\]][^\]]*)\][*+]")
 _PAIR = re.compile(r"\[\^\\x00=\]\{1,(?P<key>\d+)\}=\[\^\\x00\]\{0,(?P<value>\d+)\}")
 _REFUSED = re.compile(r"Expected `str` matching regex (?P<shown>'.*'|\".*\")", re.DOTALL)
@@ -25,6 +26,9 @@ _SIGNS: Final = ((r"\x00-\x1f", "control characters"), (r"\x7f-\x9f", ""), (r"\x
 def in_words(pattern: str) -> str:
     """What a text must be like to match."""
     bare = pattern.removesuffix(r"(?!\n)").removesuffix("$").removeprefix("^")
+    if found := _NOT_ENDING.match(bare):
+        ends = " or ".join(f".{end}-" for end in found["ends"].split("|"))
+        return f"{in_words(bare[found.end() :])}, and not ending in {ends} and a number"
     if bare in _OTHERS:
         return _OTHERS[bare]
     if found := _NAME.fullmatch(bare):

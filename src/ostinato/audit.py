@@ -200,12 +200,17 @@ def _job_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
 
 
 def _count(tasks: dict[str, rows.Task]) -> dict[str, int]:
-    names = ("total", "blocked", "active", "completed", "failed", "tolerated", "skipped", "cancelled")
+    names = (
+        "total", "blocked", "active", "processing", "waiting", "completed", "failed", "tolerated", "skipped",
+        "cancelled",
+    )  # fmt: skip
     counts: dict[str, int] = dict.fromkeys(names, 0)
     for task in tasks.values():
         counts["total"] += 1
         if task.state in states.TASK_ACTIVE:
             counts["active"] += 1
+            if task.state != states.PENDING:
+                counts[task.state] += 1
         elif task.state == states.FAILED:
             counts["tolerated" if task.optional else "failed"] += 1
         else:

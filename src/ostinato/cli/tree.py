@@ -16,7 +16,7 @@ from ostinato.core import states
 MARGIN = 6
 """Lines that are not tasks: the job, the bar, the summary of the others, and the prompt below."""
 BAR_WIDTH = 40
-OPEN = ("blocked", "active")
+OPEN = (states.BLOCKED, *sorted(states.TASK_ACTIVE))
 
 
 async def show(follower: watching.Follower) -> views.JobView:

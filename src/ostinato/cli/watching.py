@@ -135,8 +135,7 @@ class Follower:
 
 def _possible(info: views.JobView) -> set[str]:
     """The states in which the counts say that there is a task at all."""
-    counted = {state for state, count in info.task_statuses.items() if count}
-    return counted | states.TASK_ACTIVE if "active" in counted else counted
+    return {state for state, count in info.task_statuses.items() if count}
 
 
 def waits_for(kind: str, name: str, due: datetime.datetime | None, now: datetime.datetime) -> str:

@@ -169,12 +169,18 @@ class Ledger(sheet.Sheet):
             if job.max_parallel is not None:
                 job.turns += (state in _IN_TURN) - (old in _IN_TURN)
             if old == states.PROCESSING:
+                job.processing -= 1
                 if task.token is not None:
                     self.revoked.append((key, task.token))
             elif old == states.WAITING:
+                job.waiting -= 1
                 self.drop_timer(key)
                 if state in _GIVEN_UP:
                     self._withdraw(task)
+            if state == states.PROCESSING:
+                job.processing += 1
+            elif state == states.WAITING:
+                job.waiting += 1
             task.state = state
         if state != states.PROCESSING:
             if task.worker is not None:
@@ -189,8 +195,9 @@ class Ledger(sheet.Sheet):
             self._say_status(job, task, state, data)
 
     def begin(self, job: rows.Job, task: rows.Task, data: bytes) -> None:
-        """The same for the most common move, from pending to processing, with which no counter of the job changes."""
+        """The same for the most common move, from pending to processing."""
         task.state = states.PROCESSING
+        job.processing += 1
         self.changed_tasks[(task.job_id, task.task_id)] = task
         if self.items and task.job_id in self.items:
             self._move_item(self.items[task.job_id], task, events.TASK_PROCESSING)
@@ -480,10 +487,12 @@ class Ledger(sheet.Sheet):
 
     @staticmethod
     def statuses(job: rows.Job) -> dict[str, int]:
-        """How many tasks stand how; without those that nobody is in."""
+        """How many tasks are in each state; states without tasks are left out."""
         counts = {
             "blocked": job.blocked,
-            "active": job.active,
+            "pending": job.active - job.processing - job.waiting,
+            "processing": job.processing,
+            "waiting": job.waiting,
             "completed": job.completed,
             "failed": job.failed + job.tolerated,
             "skipped": job.skipped,

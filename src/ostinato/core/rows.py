@@ -55,6 +55,9 @@ class Job(msgspec.Struct, gc=False):
     """Who entered it, if somebody said so."""
     keep_seconds: int | None = None
     """How long it is kept after its end, if that is not what its tenant says."""
+    processing: Advances[int] = 0
+    waiting: Advances[int] = 0
+    """Of the active ones; the others are pending."""
     was_seq: NotStored[int] = 0
     """`last_seq` as it was loaded: the version of the job that a transaction has seen."""
     was_plain: NotStored[tuple[object, ...]] = ()

@@ -66,7 +66,7 @@ export function Progress({ counts, width }: { counts: Record<string, number>; wi
           style={
             {
               width: `${share * 100}%`,
-              '--state': `var(--state-${state === 'active' ? 'processing' : state})`,
+              '--state': `var(--state-${state})`,
             } as CSSProperties
           }
         />

@@ -63,7 +63,6 @@ const BAR_ORDER = [
   'processing',
   'pending',
   'waiting',
-  'active',
   'blocked',
   'cancelled',
   'failed',

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import random
 import signal
 import struct
@@ -25,6 +26,8 @@ ADDRESS_SPACE = 1536 * 1024 * 1024
 DEPTH = 500
 """Of calls in an expression. Each level of a recursive function takes two or three."""
 SEQUENCE = 100_000
+NICE = 10
+"""What waits for cores goes before expressions: requests of others, above all."""
 GRACE = 0.25
 """Seconds after which an evaluation that does not heed its bound is ended by force."""
 
@@ -124,6 +127,8 @@ def limited(seconds: float) -> Generator[None]:
 
 def confine() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    with contextlib.suppress(AttributeError, OSError):  # not every system knows it
+        os.nice(NICE)
     with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has these bounds
         import resource
 

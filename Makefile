@@ -12,7 +12,7 @@ export PYRIGHT_PYTHON_GLOBAL_NODE := off
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ui pages screenshots browser run test check bench mutants format lock clean
+.PHONY: help setup ui pages screenshots snapshots browser run test check bench mutants format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ check: ui ## lint, types and layers, of the web UI too, and the tests of its mod
 
 screenshots: ui browser ## take the pictures of the docs anew
 	OSTINATO_UI_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/ui/test_screenshots.py
+
+snapshots: $(READY) ## write what users and databases see of this version to tests/snapshots
+	@$(BIN)/python -m devtools.snapshots
 
 browser: $(READY) # Chromium for the tests of the web UI: what $CHROMIUM names, or the package of Debian
 	@$(BIN)/python -m devtools.browser

@@ -84,12 +84,13 @@ def _items(item: dict[Any, Any], what: str, at: str) -> Iterator[tuple[Any, str]
         yield one, _join(at, text)
 
 
-def _fields(item: Any) -> list[str]:
+def _fields(item: object) -> list[str]:
+    kind: Any = item.__class__
     if isinstance(item, msgspec.Struct):
         return list(item.__struct_fields__)
     if dataclasses.is_dataclass(item):
         return [field.name for field in dataclasses.fields(item)]
-    return [field.name for field in getattr(type(item), "__attrs_attrs__", ())]
+    return [field.name for field in getattr(kind, "__attrs_attrs__", ())]
 
 
 def _join(at: str, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 StringTest = Callable[[str], bool]
 NumberTest = Callable[[float], bool]
@@ -332,11 +332,21 @@ def _opened(value: Any, left: int) -> Any:
 def _merged(one: Any, other: Any) -> Any:
     """Two values of the same path: one object of two, beside an array in each of its objects, and otherwise both."""
     if isinstance(one, dict) and isinstance(other, dict):
-        made: dict[Any, Any] = {**one}
-        for name, value in other.items():
+        made = dict(cast("dict[Any, Any]", one))
+        for name, value in cast("dict[Any, Any]", other).items():
             made[name] = _merged(made[name], value) if name in made else value
         return made
-    for many, single in ((one, other), (other, one)):
-        if isinstance(many, list) and isinstance(single, dict) and any(isinstance(value, dict) for value in many):
-            return [_merged(value, single) if isinstance(value, dict) else value for value in many]
-    return [*(one if isinstance(one, list) else [one]), *(other if isinstance(other, list) else [other])]
+    ones, others = _listed(one), _listed(other)
+    if isinstance(other, dict) and _has_objects(one):
+        return [_merged(value, other) if isinstance(value, dict) else value for value in ones]
+    if isinstance(one, dict) and _has_objects(other):
+        return [_merged(value, one) if isinstance(value, dict) else value for value in others]
+    return [*ones, *others]
+
+
+def _has_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(item, dict) for item in cast("list[Any]", value))
+
+
+def _listed(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]

@@ -23,8 +23,8 @@ def _written_out(given: Any) -> Any:
     return given
 
 
-TaskState = Literal["blocked", "pending", "processing", "waiting", "completed", "failed", "skipped", "cancelled"]
 State = Literal["running", "completed", "failed", "cancelled", "timed_out"]
+TaskState = Literal["blocked", "pending", "processing", "waiting", "completed", "failed", "cancelled", "skipped"]
 Name = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
 Moment = Annotated[
     AwareDatetime | None,

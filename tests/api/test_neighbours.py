@@ -30,7 +30,7 @@ ASKED: dict[str, tuple[str, Any]] = {
 async def test_s4_large_requests_are_charged_by_work_and_to_their_tenant(url: str, what: str) -> None:
     """S-4: one is let in, and the next ones wait until it is paid for; small ones, and other tenants, do not."""
     path, body = ASKED[what]
-    async with support.opened(url, requests_per_second=15.0) as site:
+    async with support.opened(url, requests_per_second=5.0) as site:
         loud, again = site.client(await site.key(tenant="loud")), site.client(await site.key(tenant="loud"))
         assert (await loud.post(path, json=body)).status_code in (200, 201)
         answer = await again.post(path, json=body)  # another key of the tenant is no other purse

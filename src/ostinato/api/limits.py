@@ -17,7 +17,7 @@ from ostinato.api import access, cors, routing, settings
 from ostinato.core import codec, graph
 
 BODY_SECONDS = 60.0
-TASKS_OF_A_REQUEST = 50
+TASKS_OF_A_REQUEST = 125
 """So many tasks are as much work as a small request."""
 READS = ("GET", "HEAD", "OPTIONS")
 _NAMES_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")

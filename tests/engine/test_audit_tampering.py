@@ -20,7 +20,7 @@ OF = "tenant = 'default' AND job_id = '{job}'"
 TAMPERINGS = {
     "A-1: its row is missing": (
         "DELETE FROM job WHERE " + OF,
-        "its row is missing, and there is something of it in task, event_page, edge, timer, step, signal, job_tag",
+        "its row is missing, and there is something of it in job_tag, task, edge, timer, step, signal, event_page",
     ),
     "A-2: a task sleeps longer": (
         "UPDATE timer SET due_at = due_at + 1 WHERE " + OF + " AND task_id = 'sleeps'",

@@ -756,6 +756,132 @@ UPDATE result SET
 WHERE tenant = :tenant AND job_id = :job_id AND document = :old_document AND text = :old_text
 RETURNING job_id;
 
+-- name: audit_ids_of_blob
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM blob x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_job_tag
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM job_tag x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_task
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM task x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_edge
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM edge x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_ready
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM ready x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_timer
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM timer x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_step
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM step x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_signal
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM signal x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_dead_letter
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM dead_letter x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_gate_key
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM gate_key x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_item
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM item x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_approval
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM approval x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_usage
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM usage x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
+-- name: audit_ids_of_event_page
+-- The jobs that have something here, in order, and whether they are there themselves.
+SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)
+FROM (
+    SELECT DISTINCT x.job_id FROM event_page x
+    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most
+) d
+ORDER BY d.job_id;
+
 -- name: count_sealed
 -- How many payloads each key has encrypted, by kind; those without a key are not encrypted.
 SELECT kind, CASE WHEN substr(payload, 1, 1) = :mark THEN substr(payload, 2, 16) END AS key_id, count(*)

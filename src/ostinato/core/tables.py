@@ -324,5 +324,7 @@ WRITES: dict[str, Write] = {
 GUARDED = tuple(write.name for write in WRITES.values() if isinstance(write, Change) and write.guarded)
 """Writes that only take effect on rows that still are as the script thinks they are."""
 TABLES = {write.table.name: write.table for write in WRITES.values()}
+OF_JOBS = tuple(table for table in TABLES.values() if "job_id" in table.by_name and table not in (JOB, RESULT))
+"""Tables whose rows belong to a job, and are removed with it in one transaction."""
 SEALED = tuple(table for table in TABLES.values() if table.payloads())
 """Tables with payloads."""

@@ -6,16 +6,11 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncIterator, Iterator
 
-from ostinato.core import codec, courses, items
+from ostinato.core import codec, courses, items, tables
 from ostinato.store import courses as course_cache
 from ostinato.store import database, results, snapshots
 from ostinato.store.database import fetch
 
-TABLES = (
-    "task", "event_page", "edge", "ready", "timer", "step", "signal", "approval", "usage", "dead_letter", "job_tag",
-    "blob", "gate_key", "item",
-)  # fmt: skip
-"""All that belongs to a job, and is removed with it in one transaction."""
 AT_ONCE = 500
 ITEMS_AT_ONCE = 50
 """Their payloads may be large."""
@@ -28,12 +23,12 @@ Found = tuple[str, str]
 async def orphans(db: database.Database, tenant: str) -> dict[str, list[str]]:
     """The jobs that are not there and of which something is, with the tables in which it is."""
     found: dict[str, list[str]] = {}
-    for table in TABLES:
+    for table in tables.OF_JOBS:
         after = ""
-        while page := await db.read(functools.partial(_page, tenant, table, after), snapshot=False, long=True):
+        while page := await db.read(functools.partial(_page, tenant, table.name, after), snapshot=False, long=True):
             for job_id, there in page:
                 if not there:
-                    found.setdefault(job_id, []).append(table)
+                    found.setdefault(job_id, []).append(table.name)
             after = page[-1][0]
     return dict(sorted(found.items()))
 

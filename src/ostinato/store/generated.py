@@ -22,6 +22,8 @@ def blocks(dialect: str) -> dict[str, str]:
     for table in tables.SEALED:
         found[f"rotate_{table.name}"] = _rotate(table)
         found[f"reseal_{table.name}"] = _reseal(table)
+    for table in tables.OF_JOBS:
+        found[f"audit_ids_of_{table.name}"] = _job_ids(table)
     return found | {"count_sealed": _count_sealed()}
 
 
@@ -104,6 +106,19 @@ def _on_sqlite(write: tables.Write) -> str:
 
 def _parameter(write: tables.Write, name: str) -> str:
     return f"?{write.place(name) + 1}"
+
+
+# --- what belongs to jobs --------------------------------------------------------------------------------------------
+
+
+def _job_ids(table: tables.Table) -> str:
+    return (
+        "-- The jobs that have something here, in order, and whether they are there themselves.\n"
+        "SELECT d.job_id, EXISTS (SELECT 1 FROM job j WHERE j.tenant = :tenant AND j.job_id = d.job_id)\nFROM (\n"
+        f"    SELECT DISTINCT x.job_id FROM {table.name} x\n"
+        "    WHERE x.tenant = :tenant AND x.job_id > :after ORDER BY x.job_id LIMIT :most\n"
+        ") d\nORDER BY d.job_id"
+    )
 
 
 # --- payloads that are encrypted with another key --------------------------------------------------------------------

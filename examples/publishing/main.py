@@ -52,7 +52,7 @@ def show(names: dict[int, str], move: dict[str, Any]) -> None:
 
 async def run() -> None:
     """Discover, and wait until every article is over or waits for a person; also those that an earlier run has left."""
-    since = await app.engine.store.feed_end()
+    since = await app.newest_cursor()
     created = set(await steps.discover(app))
     print(f"discovered: {len(created)} new articles", flush=True)
     found = await app.pipelines.list(item_filters.ItemFilter(steps.PIPELINE), most=200)
@@ -90,7 +90,7 @@ async def ask(item_id: str) -> None:
     answer = await asyncio.to_thread(input, "approve, reject, enrich again, leave (a/r/e/l)? ")
     if answer in ANSWERS:
         notes = await asyncio.to_thread(input, "why? ")
-        since = await app.engine.store.feed_end()
+        since = await app.newest_cursor()
         await app.pipelines.decide(item_id, ANSWERS[answer], actor=REVIEWER, notes=notes or None)
         await follow(since, {item_id})
 

@@ -489,6 +489,11 @@ class Ostinato:
         """Events of all jobs in the order of their commits, after a cursor. None is ever skipped."""
         return await self.engine.store.feed(self.tenant, cursor, arguments.number(most, "most", 1))
 
+    async def newest_cursor(self) -> str:
+        """The cursor of the newest event: after it comes what happens from now on."""
+        known = await self.engine.store.feed_cursors.ready()
+        return known.write(self.tenant, await self.engine.store.feed_end(self.tenant))
+
     async def tail(self, *, cursor: str | None = None) -> AsyncIterator[stream.FeedEvent]:
         """Events of all jobs as they happen, from a cursor on (or from now on)."""
         place = None if cursor is None else await self.engine.store.place_of(self.tenant, cursor)

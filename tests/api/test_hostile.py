@@ -10,7 +10,7 @@ import pytest
 
 from ostinato.api import protocol, server
 from ostinato.api.graphql import bounds
-from ostinato.store import keys
+from ostinato.store import cursors, keys
 from tests.api import support
 from tests.api.support import Site, problem, submitted
 from tests.engine.support import job, task, until
@@ -65,7 +65,9 @@ async def test_what_is_no_json_is_refused_by_graphql_as_elsewhere(site: Site, va
 async def test_a_cursor_from_the_future_is_now(site: Site) -> None:
     from ostinato.api.live import messages
 
-    async with await site.server.hub.subscribe("default", messages.Wanted(), f"{2**63 - 1}.0.0") as follower:
+    known = await cursors.Cursors(site.home.engine.db).ready()
+    future = known.write("default", (2**63 - 1, 0, 0))
+    async with await site.server.hub.subscribe("default", messages.Wanted(), future) as follower:
         await submitted(site.client())
         async for message in follower:
             assert message.event.type == "Job Created"

@@ -16,10 +16,14 @@ GROUP BY"""
 """As if there were a long history to be counted."""
 
 
+COUNT = "count_jobs_of_users_by_state"
+
+
 def make_counts_slow(database: Any, rows: int) -> None:
-    block: queries.Block = database._blocks["count_jobs_by_state"]
+    block: queries.Block = database._blocks[COUNT]
     slow = block.sql.replace("GROUP BY", SLOWLY.format(n=rows))
-    database._blocks = {**database._blocks, "count_jobs_by_state": block._replace(sql=slow)}
+    assert slow != block.sql
+    database._blocks = {**database._blocks, COUNT: block._replace(sql=slow)}
 
 
 async def test_counts_of_one_tenant_do_not_hold_up_reads_of_another(url: str) -> None:
@@ -28,7 +32,7 @@ async def test_counts_of_one_tenant_do_not_hold_up_reads_of_another(url: str) ->
         loud, calm = await site.admin("loud"), await site.admin("calm")
         made = await support.submitted(calm)
         await support.submitted(loud)
-        make_counts_slow(site.home.engine.db, 200_000)
+        make_counts_slow(site.home.engine.db, 400_000)
         assert (await calm.get(f"/v1/jobs/{made}")).status_code == 200
         counting = [asyncio.create_task(loud.get("/v1/executions/counts?by=hour")) for _ in range(6)]
         taken: list[float] = []
@@ -42,5 +46,5 @@ async def test_counts_of_one_tenant_do_not_hold_up_reads_of_another(url: str) ->
         await loud.get("/v1/executions/counts?by=hour")
         alone = time.perf_counter() - began
         taken.sort()
-        assert len(taken) > 10
+        assert len(taken) >= 5
         assert taken[len(taken) * 9 // 10] < alone / 2

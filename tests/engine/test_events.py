@@ -189,6 +189,16 @@ async def test_tail_starts_with_what_happens_from_now_on(url: str) -> None:
         await tail.aclose()  # type: ignore[attr-defined]
 
 
+async def test_what_follows_the_newest_cursor_happens_from_now_on(url: str) -> None:
+    async with support.opened(url) as app:
+        assert await app.events(cursor=await app.newest_cursor()) == []
+        await support.run(app, task("a"))
+        newest = await app.newest_cursor()
+        assert await app.events(cursor=newest) == []
+        made = await app.submit(job(task("b")))
+        assert {one.event.job_id for one in await app.events(cursor=newest)} == {made.job_id}
+
+
 async def test_the_feed_goes_on_when_all_of_it_was_pruned(url: str) -> None:
     """A place in the feed is never given twice, or who reads on from there would miss what came after it."""
     async with support.opened(url) as app:

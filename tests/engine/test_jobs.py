@@ -15,7 +15,7 @@ import pytest
 
 from devtools.postgres import PostgresServer
 from ostinato import Context, Job, Ostinato, Retry, context, errors
-from ostinato.store import database
+from ostinato.store import database, sqlite
 from tests.engine import support
 from tests.engine.support import job, run, task
 
@@ -267,7 +267,12 @@ def freezable(url: str) -> Iterator[tuple[str, Callable[[Ostinato], object], Cal
             yield
 
         asked: list[asyncio.Task[None]] = []
-        yield url, lambda app: asked.append(asyncio.create_task(app.engine.db.read(stand_still))), thawed.set
+
+        def freeze(app: Ostinato) -> None:
+            """All its readers, and those that it would add."""
+            asked.extend(asyncio.create_task(app.engine.db.read(stand_still)) for _ in range(2 * sqlite.QUICK_READERS))
+
+        yield url, freeze, thawed.set
         return
     with PostgresServer(fsync=False) as server:
 

@@ -13,6 +13,7 @@ from ostinato import Context, Ostinato, errors, outgoing
 from ostinato.core.retry import Retry
 from ostinato.engine import maintenance
 from ostinato.reactions import definitions, functions, own
+from ostinato.store import definitions as stored_definitions
 from tests.engine import support
 from tests.engine.support import PATIENCE, job, run, task, until
 from tests.engine.test_encryption import stored
@@ -323,6 +324,7 @@ async def test_a_bad_event_is_refused_by_itself(url: str) -> None:
 async def test_the_same_event_counts_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the same instant, in the same call, and through two processes."""
     monkeypatch.setattr(definitions, "CHECKED_SECONDS", 0.0)  # the other goes by the new rule at once
+    monkeypatch.setattr(stored_definitions, "RULES_SECONDS", -1.0)
     async with support.opened(url) as app, support.opened(url) as other:
         await app.rules.define(rule("orders", ORDERS, starting(n="{% detail.n %}")))
         batch = [outside(n % 5) for n in range(25)]

@@ -215,12 +215,14 @@ def test_a_gate_names_those_who_are_missing(site: Site, page: Page) -> None:
 
 
 def test_the_engines_own_executions_are_shown_if_wanted(site: Site, page: Page) -> None:
-    site.run(site.app.gates.define({"name": "day", "members": ["north", "south"]}))
-    site.run(site.app.gate("day").arrive("friday", "north"))
+    site.run(site.app.gates.define({"name": "own", "members": ["north", "south"]}))
+    site.run(site.app.gate("own").arrive("friday", "north"))
+    site.submit(task("a"), name="of-users")
     page.goto(f"{site.address}/ui/executions")
-    expect(page.get_by_text("Submit a job, and it appears here.")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="of-users").first).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="gate:own")).to_have_count(0)
     page.get_by_label("The engine's own too").check()
-    expect(page.get_by_role("row").filter(has_text="gate:day")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="gate:own")).to_be_visible()
 
 
 def test_a_gate_leads_to_what_it_has_triggered(site: Site, page: Page) -> None:
@@ -241,9 +243,9 @@ def test_a_gate_leads_to_what_it_has_triggered(site: Site, page: Page) -> None:
 def test_e13_a_gate_shows_why_its_reports_could_not_be_put_together(site: Site, page: Page) -> None:
     """E13: the error is on the page of the gate."""
     broken = {"x": {"how": "jsonata", "expression": "$error('no luck')"}}
-    site.run(site.app.gates.define({"name": "day", "members": ["north"], "aggregate": broken}))
-    site.run(site.app.gate("day").arrive("friday", "north"))
-    page.goto(f"{site.address}/ui/gates/day?key=friday")
+    site.run(site.app.gates.define({"name": "broken", "members": ["north"], "aggregate": broken}))
+    site.run(site.app.gate("broken").arrive("friday", "north"))
+    page.goto(f"{site.address}/ui/gates/broken?key=friday")
     status = page.get_by_label("Key friday")
     expect(status.get_by_role("alert")).to_contain_text("ExpressionFailed: ", timeout=15_000)
     expect(status.get_by_text("failed", exact=True)).to_be_visible()

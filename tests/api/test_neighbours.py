@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
 import pytest
 
 from bench import neighbours
+from ostinato.api import limits
 from ostinato.core import graph
 from tests.api import support
 from tests.api.support import problem
@@ -42,7 +44,10 @@ async def test_s4_large_requests_are_charged_by_work_and_to_their_tenant(url: st
         assert (await calm.post(path, json=body)).status_code in (200, 201)
 
 
-async def test_s4_counts_and_searches_cost_more_than_a_read(url: str) -> None:
+async def test_s4_counts_and_searches_that_take_long_cost_more_than_a_read(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "REQUEST_SECONDS", 1e-6)  # as if there were a long history
     async with support.opened(url, requests_per_second=15.0) as site:
         for tenant, path in (("a", "/v1/executions/counts?by=hour"), ("b", "/v1/results/search?q=word")):
             client = site.client(await site.key(tenant=tenant))
@@ -50,6 +55,16 @@ async def test_s4_counts_and_searches_cost_more_than_a_read(url: str) -> None:
             assert answers[0].status_code == 200
             problem(answers[-1], 429, "too_many_requests")
             assert int(answers[-1].headers["retry-after"]) >= 1
+
+
+async def test_quick_counts_cost_no_more_than_a_read(url: str) -> None:
+    """A dashboard asks for several at once, and again whenever something changes."""
+    async with support.opened(url, requests_per_second=100.0) as site:
+        client = site.client(await site.key())
+        await client.get("/v1/executions/counts?by=hour")  # the first one plans its statements
+        for _ in range(4):
+            answers = await asyncio.gather(*[client.get("/v1/executions/counts?by=hour") for _ in range(8)])
+            assert {answer.status_code for answer in answers} == {200}
 
 
 async def test_s4_large_graphs_are_read_beside_the_event_loop(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

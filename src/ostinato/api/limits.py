@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import ipaddress
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -19,6 +20,11 @@ from ostinato.core import codec, graph
 BODY_SECONDS = 60.0
 TASKS_OF_A_REQUEST = 125
 """So many tasks are as much work as a small request."""
+LONG_WORK = 10.0
+MOST_WORK = 40.0
+"""A count or a search is as much work as so many small requests, until it is known; and at most."""
+REQUEST_SECONDS = 0.01
+"""How long a small request takes."""
 READS = ("GET", "HEAD", "OPTIONS")
 _NAMES_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
@@ -104,6 +110,17 @@ class Account:
         """Work that is as much as so many small requests. Once is always allowed; TooManyRequests until it is paid."""
         self._buckets.charge(self._name, work)
 
+    @contextlib.contextmanager
+    def long(self) -> Generator[None]:
+        """Work that may go through all that a tenant has: charged as if it did, and then by the time it took."""
+        self.charge(LONG_WORK)
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            cost = min((time.perf_counter() - began) / REQUEST_SECONDS, MOST_WORK)
+            self._buckets.give_back(self._name, LONG_WORK - cost)
+
     def charge_for(self, *graphs: Sequence[graph.TaskSpec]) -> None:
         """Reading and entering tasks. A job of its own is as much as two more."""
         work = sum(map(graph.size, graphs)) + 2 * (len(graphs) - 1)
@@ -141,6 +158,11 @@ class Buckets:
         if left < 0:
             raise errors.TooManyRequests(-left / self._rate)
         self._put(name, left - cost, now)
+
+    def give_back(self, name: str, cost: float) -> None:
+        """What was taken too much; or, below zero, was not yet taken."""
+        now = time.monotonic()
+        self._put(name, min(self._burst, self._left(name, now) + cost), now)
 
     def _left(self, name: str, now: float) -> float:
         left, at = self._buckets.get(name, (self._burst, now))

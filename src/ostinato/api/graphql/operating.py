@@ -10,7 +10,6 @@ from ariadne import ObjectType
 from ostinato import views
 from ostinato.api import access
 from ostinato.api.graphql.resolvers import Call
-from ostinato.api.http import executions
 from ostinato.core import filters
 from ostinato.store import gauges, keys
 
@@ -67,8 +66,8 @@ async def list_waiting(_: Any, info: Any) -> list[gauges.Waiting]:
 @query.field("functionNumbers")
 async def list_numbers(_: Any, info: Any, since: datetime.datetime) -> list[gauges.FunctionNumbers]:
     client = info.context.client
-    info.context.account.charge(executions.COUNTING)
-    return await client.engine.store.function_numbers(client.tenant, filters.micros(since, "since") or 0)
+    with info.context.account.long():
+        return await client.engine.store.function_numbers(client.tenant, filters.micros(since, "since") or 0)
 
 
 @queue.field("oldestReadyAt")

@@ -13,8 +13,6 @@ from ariadne import ObjectType, ScalarType, SubscriptionType
 from ostinato import app, errors, results, views
 from ostinato.api import access, calls, limits, models
 from ostinato.api.http import dead_letters, fleet, jobs, tasks
-from ostinato.api.http import executions as executions_
-from ostinato.api.http import results as results_
 from ostinato.api.live import changes, hub, messages
 from ostinato.core import commands, documents, executions, filters, graph, shapes, why
 from ostinato.store import keys
@@ -207,8 +205,8 @@ async def find_execution(_: Any, info: Any, arn: str) -> views.ExecutionView | N
 @query.field("executionCounts")
 async def count_executions(_: Any, info: Any, by: str, filter: dict[str, Any] | None = None) -> list[views.CountView]:
     wanted: Any = named(filter)
-    info.context.account.charge(executions_.COUNTING)
-    return await info.context.client.execution_counts(by, **wanted)
+    with info.context.account.long():
+        return await info.context.client.execution_counts(by, **wanted)
 
 
 @query.field("results")
@@ -231,8 +229,8 @@ async def find_result(_: Any, info: Any, resultId: str) -> results.ResultView | 
 async def search_results(
     _: Any, info: Any, q: str, first: int, filter: dict[str, Any] | None = None
 ) -> list[results.Hit]:
-    info.context.account.charge(results_.SEARCHING)
-    return await info.context.client.results.search(q, most=most(first), **named(filter))
+    with info.context.account.long():
+        return await info.context.client.results.search(q, most=most(first), **named(filter))
 
 
 @query.field("plan")

@@ -12,8 +12,6 @@ from ostinato.api.calls import Account, Client, Cursor, Limit, Principal
 from ostinato.api.http.jobs import Moment, Tag
 from ostinato.core import executions, filters, scopes
 
-COUNTING = 20.0
-"""As much work as so many small requests: it goes through all executions of a tenant."""
 routes = routing.Routes()
 
 Text = Annotated[str | None, Query(min_length=1, max_length=executions.LONGEST, pattern=r"^[^\x00]+$")]
@@ -74,8 +72,8 @@ async def count_executions(
     by: Annotated[Literal["status", "day", "hour"], Query(description="Days and hours are those of UTC.")] = "status",
 ) -> models.ExecutionCounts:
     """Count executions by status, day or hour."""
-    account.charge(COUNTING)
-    return models.ExecutionCounts(by, await client.execution_counts(by, **wanted))
+    with account.long():
+        return models.ExecutionCounts(by, await client.execution_counts(by, **wanted))
 
 
 @routes("GET", "/v1/executions/{executionArn:path}", scope=scopes.JOBS_READ, problems=(404,), tag="executions")

@@ -12,8 +12,6 @@ from ostinato.api.calls import Account, Client, Cursor, Limit
 from ostinato.api.http.jobs import Moment
 from ostinato.core import result_filters, scopes
 
-SEARCHING = 10.0
-"""As much work as so many small requests."""
 routes = routing.Routes()
 
 _FIELD = rf"^[^\x00=]{{1,{result_filters.LONGEST_KEY}}}=[^\x00]{{0,{result_filters.LONGEST_VALUE}}}$"
@@ -54,8 +52,8 @@ async def search_results(
     limit: Limit = 10,
 ) -> models.ResultHits:
     """Search saved results by word and by likeness, best first."""
-    account.charge(SEARCHING)
-    return models.ResultHits(await client.results.search(q, most=limit, **wanted))
+    with account.long():
+        return models.ResultHits(await client.results.search(q, most=limit, **wanted))
 
 
 @routes("GET", "/v1/results/{resultId}", scope=scopes.JOBS_READ, problems=(404,), tag="results")

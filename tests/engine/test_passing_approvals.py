@@ -194,3 +194,55 @@ async def test_what_is_refused_in_python_is_in_the_log_as_refused(url: str) -> N
             ("eve", "approvals.decide", "refused", None, None),
         ]
         assert (await app.verify_audit_log()).problem is None
+
+
+@pytest.mark.parametrize("how", ["cancel", "deadline"])
+async def test_what_runs_in_any_case_is_not_retried_behind_an_open_approval(url: str, how: str) -> None:
+    """D10: not after a cancel or a deadline of the job either; with `resume`, people are asked again first."""
+    app = support.make(url)
+
+    @app.function("ask")
+    async def ask(ctx: Context) -> None:
+        await ctx.approve("Pay?")
+
+    pays = [task("pay", "echo", "ok", onDependencyFailure="run"), task("buy", "echo", "in", onDependencyFailure="run")]
+    between = task("between", "echo", "ok", onDependencyFailure="skip", optional=True)
+    async with testing.open(app) as kit:
+        spec = job(approval(), task("in", "ask"), between, *pays, task("end", "echo", "between"))
+        made = await app.submit(spec | {"deadline": 5})
+        await kit.run_until_idle()
+        await (made.cancel(actor="sub") if how == "cancel" else kit.advance(6))
+        assert set((await standing(made)).values()) == {"cancelled"}
+        for task_id in ("pay", "buy"):
+            with pytest.raises(errors.NotPossible, match="have not decided"):
+                await made.retry_task(task_id, actor="sub")
+        await made.retry_task("between", actor="sub")
+        with pytest.raises(errors.NotPossible, match="have not decided"):
+            await made.retry_task("end", actor="sub")
+        await made.cancel(actor="sub")
+        await made.resume(deadline=100)
+        await kit.run_until_idle()
+        assert await standing(made) == {
+            "ok": "waiting", "in": "waiting", "between": "blocked", "pay": "blocked", "buy": "blocked", "end": "blocked"
+        }  # fmt: skip
+        await made.cancel(actor="sub")
+        await made.skip_task("ok", actor="boss", scopes=DECIDES)
+        await made.retry_task("pay", actor="sub")
+        await kit.run_until_idle()
+        assert (await standing(made))["pay"] == "completed"
+        await kit.audit()
+
+
+async def test_a_rejection_does_not_stop_what_runs_in_any_case_from_being_retried(url: str) -> None:
+    """D10: people have decided, and what runs all the same has run."""
+    app = support.make(url)
+    async with testing.open(app) as kit:
+        made = await app.submit(
+            job(approval(), task("clean", "echo", "ok", onDependencyFailure="run"), task("z", "echo", "clean"))
+        )
+        await made.cancel_task("clean", actor="ann")
+        await decide(made, "reject", by="bob")
+        await made.retry_task("clean", actor="ann")
+        await kit.run_until_idle()
+        assert (await standing(made))["clean"] == "completed"
+        await kit.audit()

@@ -120,6 +120,7 @@ class RetryTasks(msgspec.Struct, gc=False):
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.whole_job(self.job_id)
+        wanted.all_approvals.add(self.job_id)
 
     def apply(self, book: ledger.Ledger) -> list[str]:
         job = book.job(self.job_id)
@@ -146,8 +147,14 @@ class RetryTasks(msgspec.Struct, gc=False):
             if task.task_id in undone:
                 raise _taken_back(f"task {task.task_id!r} does not run again", [task.task_id], undone)
         consequences.check_inputs(tasks, self.inputs)
-        consequences.run_again(book, job, [*self._agents(book, job, tasks), *tasks], self.inputs, self.actor)
+        again = [*self._agents(book, job, tasks), *tasks]
+        passing.run_again(book, job.job_id, lambda stage: self._run(stage, [task.key for task in again]))
+        self._run(book, [task.key for task in again])
         return [task.task_id for task in tasks]
+
+    def _run(self, book: ledger.Ledger, keys: Sequence[rows.TaskKey]) -> None:
+        tasks = [book.tasks[key] for key in keys]
+        consequences.run_again(book, book.job(self.job_id), tasks, self.inputs, self.actor)
 
     @staticmethod
     def _agents(book: ledger.Ledger, job: rows.Job, tasks: Sequence[rows.Task]) -> list[rows.Task]:
@@ -174,10 +181,12 @@ class Resume(msgspec.Struct, gc=False):
 
     def needs(self, wanted: needs.Needs) -> None:
         wanted.whole_job(self.job_id)
+        wanted.all_approvals.add(self.job_id)
 
     def apply(self, book: ledger.Ledger) -> ResumePlan:
         if self.dry_run:
-            return self._resume(rehearsal.rehearse(book, self.job_id))
+            book = rehearsal.rehearse(book, self.job_id)
+        passing.run_again(book, self.job_id, self._resume)
         return self._resume(book)
 
     def _resume(self, book: ledger.Ledger) -> ResumePlan:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from ostinato import errors
 from ostinato.core import approvals, codec, events, ledger, rows, scopes, states
-from ostinato.core.commands import asking, consequences
+from ostinato.core.commands import asking, consequences, rehearsal
 
 OPEN = frozenset({approvals.WAITING, approvals.WITHDRAWN, approvals.EXPIRED, approvals.REJECT, approvals.CANCELLED})
 """How an approval stands that a function cannot have gone on from."""
@@ -57,6 +57,38 @@ def leave(book: ledger.Ledger, task: rows.Task, person: Person) -> None:
         if task.state not in (states.COMPLETED, states.SKIPPED):
             _check(book, one, person)
             _check_quorum(one, person)
+
+
+def run_again(book: ledger.Ledger, job_id: str, order: Callable[[ledger.Ledger], object]) -> None:
+    """Refuse to run tasks again where one would go on from a question that has no answer: it is asked again first."""
+    if not any(_is_undecided(book, task) for task in book.tasks_of(job_id)):
+        return
+    stage = rehearsal.rehearse(book, job_id)
+    order(stage)
+    for task in stage.tasks_of(job_id):
+        if task.state not in states.TASK_ACTIVE or book.tasks[task.key].state in states.TASK_ACTIVE:
+            continue
+        for one in _before(stage, task):
+            if _is_undecided(stage, one.task):
+                asked = one.task.task_id
+                raise errors.NotPossible(
+                    f"task {task.task_id!r} stands behind {asked!r}, on which people have not decided: resume the job, "
+                    f"or retry {asked!r} too, so that they are asked again; or skip {asked!r}, which takes the right "
+                    "to decide",
+                    taskId=task.task_id,
+                    approval=asked,
+                )
+
+
+def _is_undecided(book: ledger.Ledger, task: rows.Task) -> bool:
+    """People are, were or will be asked, and it has come to nothing: no decision, and no end that its rules name."""
+    if task.state in (states.COMPLETED, states.FAILED, states.SKIPPED):
+        return False
+    known = book.approvals.get(task.key, {})
+    if task.options is not None and ledger.approval_of(task) is not None:
+        ended = known.get("") if task.state == states.CANCELLED else None
+        return ended is None or ended.state != approvals.CANCELLED
+    return any(row.state in (approvals.WAITING, approvals.WITHDRAWN) for row in known.values())
 
 
 def adders(book: ledger.Ledger, task: rows.Task) -> set[str]:

@@ -15,4 +15,9 @@ def rehearse(book: ledger.Ledger, job_id: str) -> ledger.Ledger:
     stage.dependants = book.dependants  # what depends on what does not change by commands that are rehearsed
     stage.dependencies = book.dependencies
     stage.gate_jobs = book.gate_jobs
+    stage.approvals = {
+        key: {name: copy.copy(row) for name, row in known.items()}
+        for key, known in book.approvals.items()
+        if key[0] == job_id
+    }
     return stage

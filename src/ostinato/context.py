@@ -118,27 +118,29 @@ def _check_dependency(task_id: object) -> None:
 class Context:
     """Given to a function as its parameter `ctx`."""
 
+    # As defaults of the class, they cost a quick function nothing.
+    _outputs: DependencyOutputs | None = None
+    _reading: asyncio.Future[dict[str, bytes]] | None = None
+    home: asyncio.Task[Any] | None = None
+    """The task of the event loop in which the function runs; None for one that runs in a thread."""
+    coroutine: Any = None
+    leaving: suspension.Suspension | None = None
+    """What the function is left for, if it waits durably."""
+    execution_arn: str | None = None
+    """Of an agent of a playbook or pipeline: by this its execution is found in the index."""
+    redactor: secrets.Redactor | None = None
+    """Hides the secrets of this attempt in what goes out of it; None if it has none."""
+    cancelled = False
+    """True once the task was cancelled, its time up or its lease lost; an async function is also interrupted."""
+
     def __init__(self, services: Services, lease: rows.Lease) -> None:
         self._services = services
         self._lease = lease
         self._steps: dict[str, bytes] | None = {} if lease.fresh else None
         self._uses: dict[str, int] = {}
         self._input: dict[str, Any] = {}
-        self._outputs: DependencyOutputs | None = None
         self._under_way: set[object] = set()
         """Steps that have begun and are not recorded yet, and the like."""
-        self._reading: asyncio.Future[dict[str, bytes]] | None = None
-        self.home: asyncio.Task[Any] | None = None
-        """The task of the event loop in which the function runs; None for one that runs in a thread."""
-        self.coroutine: Any = None
-        self.leaving: suspension.Suspension | None = None
-        """What the function is left for, if it waits durably."""
-        self.execution_arn: str | None = None
-        """Of an agent of a playbook or pipeline: by this its execution is found in the index."""
-        self.redactor: secrets.Redactor | None = None
-        """Hides the secrets of this attempt in what goes out of it; None if it has none."""
-        self.cancelled = False
-        """True once the task was cancelled, its time up or its lease lost; an async function is also interrupted."""
 
     @property
     def lease(self) -> rows.Lease:

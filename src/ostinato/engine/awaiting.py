@@ -33,7 +33,8 @@ class Slots:
         """Told when a slot has become free."""
         self._jobs: dict[Place, list[str]] = {}
         """By function that has given its slot back, the jobs that it waits for."""
-        self._returning: collections.OrderedDict[Place, asyncio.Future[None]] = collections.OrderedDict()
+        self.returning: collections.OrderedDict[Place, asyncio.Future[None]] = collections.OrderedDict()
+        """Functions whose job has ended, and that go on as soon as there is a slot."""
         self._warned = False
         self.without = 0
         """Functions that run without a slot: they wait for a job, or for a slot after that."""
@@ -41,11 +42,6 @@ class Slots:
     @property
     def taken(self) -> int:
         return len(self._running) - self.without
-
-    @property
-    def wanted(self) -> int:
-        """Functions whose job has ended, and that go on as soon as there is a slot."""
-        return len(self._returning)
 
     def told(self) -> dict[str, object]:
         """What a worker says of it: how many, and of some of them which job they wait for."""
@@ -70,7 +66,7 @@ class Slots:
                     "(ctx.add_tasks) instead of waiting for a result"
                 )
             jobs = self._jobs[place] = []
-            if self._returning.pop(place, None) is None:
+            if self.returning.pop(place, None) is None:
                 self.without += 1
             self._freed()
         jobs.append(job_id)
@@ -86,11 +82,11 @@ class Slots:
             return
         del self._jobs[place]
         if patient and self.taken >= self._slots:
-            turn = self._returning[place] = asyncio.get_running_loop().create_future()
+            turn = self.returning[place] = asyncio.get_running_loop().create_future()
             try:
                 await turn
             except asyncio.CancelledError:
-                if self._returning.pop(place, None) is not None:
+                if self.returning.pop(place, None) is not None:
                     self.without -= 1
                 raise
         else:
@@ -98,13 +94,13 @@ class Slots:
 
     def forget(self, place: Place) -> None:
         """The function has ended."""
-        if self._jobs.pop(place, None) is not None or self._returning.pop(place, None) is not None:
+        if self._jobs.pop(place, None) is not None or self.returning.pop(place, None) is not None:
             self.without -= 1
 
     def serve(self) -> None:
         """Slots are free: those that want theirs back come before what is new."""
-        while self._returning and self.taken < self._slots:
-            _, turn = self._returning.popitem(last=False)
+        while self.returning and self.taken < self._slots:
+            _, turn = self.returning.popitem(last=False)
             self.without -= 1
             if not turn.done():
                 turn.set_result(None)

@@ -136,7 +136,7 @@ class Worker:
             idle = now - self._claimed_at > self._options.lease_seconds
             if not idle:
                 return None
-        held += self.slots.wanted - self.slots.without
+        held += len(self.slots.returning) - self.slots.without
         slots = max(concurrency - held, 0)
         stuck = slots == 0 and now - self._ended_at > STALE_SECONDS
         allowed: dict[str, int] = {}
@@ -277,7 +277,7 @@ class Worker:
 
     def _fill(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._buffer and self.slots.taken + self.slots.wanted < self._options.concurrency:
+        while self._buffer and self.slots.taken + len(self.slots.returning) < self._options.concurrency:
             place, (_, lease) = self._buffer.popitem(last=False)
             task = loop.create_task(self._run(place), context=self._variables.copy())
             self._running[place] = _Running(lease, task, self.slots, self._services.tenant)
@@ -309,7 +309,7 @@ class Worker:
                 if self.slots.without:
                     self.slots.forget(place)
             self._ended(running, report)
-            if self.slots.wanted:
+            if self.slots.returning:
                 self.slots.serve()
             if not self._buffer or not at_once or not left or self._ended_at > until:
                 break

@@ -29,7 +29,8 @@ USED_BYTE: Final = 128
 """Of the index of the log: who finds it unlocked takes the index for one that a crash has left, and empties it."""
 COMMITS: Final = (4, 8)
 """Of the index: how long the number is that every commit changes, and where it stands."""
-_FLOCK: Final = "hhqqi4x"
+_LOCK: Final = struct.Struct("hhqqi4x")
+_WHO_WRITES: Final = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, WRITER_BYTE, 1, 0) if sys.platform == "linux" else b""
 
 Identity = tuple[int, int]
 
@@ -71,8 +72,8 @@ class Guard:
 
     def writes_alone(self, commits: bytes) -> bool:
         """Whether nothing was committed since, and the lock of the writer is still this process's."""
-        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, WRITER_BYTE, 1, 0)
-        kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(self._index, fcntl.F_OFD_GETLK, asked))
+        found = fcntl.fcntl(self._index, fcntl.F_OFD_GETLK, _WHO_WRITES)
+        kind, _, _, _, pid = _LOCK.unpack(found)
         return kind == fcntl.F_WRLCK and pid == os.getpid() and self.commits() == commits
 
     def _is_index(self, descriptor: int) -> bool:
@@ -123,7 +124,7 @@ def _close_unused() -> None:
 
 def _lock(descriptor: int, byte: int, *, held: bool) -> None:
     kind = fcntl.F_RDLCK if held else fcntl.F_UNLCK
-    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, kind, os.SEEK_SET, byte, 1, 0))
+    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _LOCK.pack(kind, os.SEEK_SET, byte, 1, 0))
 
 
 def identity(path: str) -> Identity | None:

@@ -31,6 +31,9 @@ KEEP_TIME_SECONDS = 1.0
 APPLICATION_ID = 0x4F535449
 """Written into our files, so that no other program's file is taken for one."""
 QUICK_READERS = 3
+QUICK_READ = 0.03
+QUEUED = 8
+"""There is another reader when all have been at one read for longer, or have more of them to do."""
 QUICK_COMMIT = 0.001
 """If commits take less, a brief transaction is done where it is asked for: two thread hops would take as long."""
 CHECKPOINT_PAGES = 1000
@@ -61,6 +64,7 @@ class SqliteDatabase:
         """Most of the log has been copied, or is being copied, since it grew too long."""
         self._on_the_spot: Connection = None
         self._seen_version = -1
+        self._names = ("", "")
         self._files: list[guards.Identity | None] = []
         """Which file and log these are, whatever name they have by now."""
         self._guard: guards.Guard | None = None
@@ -214,7 +218,8 @@ class SqliteDatabase:
             self._tune(connection)
             connection.pragma("user_version")  # the log is there when something was read
             self._guard = guards.hold(connection.filename)
-            self._files = _files(connection)
+            self._names = (connection.filename, connection.filename_wal)
+            self._files = [guards.identity(name) for name in self._names]
             if todo:
                 self._migrate(connection)
             self._keep_time(connection)
@@ -326,7 +331,7 @@ class SqliteDatabase:
 
     def _check_place(self, connection: Connection) -> None:
         """What is written into a file that was removed or replaced would be gone when it is closed."""
-        file, log = _files(connection)
+        file, log = guards.identity(self._names[0]), guards.identity(self._names[1])
         if file != self._files[0]:
             raise errors.DatabaseUnavailable(
                 f"the file {self.path!r} was removed or replaced while it was open, or cannot be reached any more: "
@@ -453,6 +458,7 @@ class _Thread:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._asked = 0
         self._done = 0
+        self._began = 0.0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -464,6 +470,11 @@ class _Thread:
     @property
     def waiting(self) -> int:
         return self._asked - self._done
+
+    @property
+    def held_up(self) -> bool:
+        """Whether what comes next would wait for something long, or for many."""
+        return self.waiting > QUEUED or (not self.idle and time.monotonic() - self._began > QUICK_READ)
 
     async def call(self, function: Callable[[_Thread], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -496,6 +507,7 @@ class _Thread:
                 if hasattr(self, "connection"):
                     self.connection.close()
                 return
+            self._began = time.monotonic()
             work()
             self._done += 1
 
@@ -514,7 +526,7 @@ class _Readers:
         for thread in self._quick:
             if thread.idle:
                 return thread
-        if len(self._quick) < QUICK_READERS:
+        if len(self._quick) < QUICK_READERS and all(thread.held_up for thread in self._quick):
             self._quick.append(self._made(f"ostinato-reader-{len(self._quick) + 1}"))
             return self._quick[-1]
         return min(self._quick, key=lambda thread: thread.waiting)
@@ -562,10 +574,6 @@ def _use_log(connection: Connection) -> None:
 def copy_log(connection: Connection) -> None:
     with contextlib.suppress(apsw.Error):  # another process is at it, or the disk is full: what is in the log is safe
         connection.wal_checkpoint()
-
-
-def _files(connection: Connection) -> list[guards.Identity | None]:
-    return [guards.identity(connection.filename), guards.identity(connection.filename_wal)]
 
 
 def _begin(connection: Connection) -> bool:

@@ -168,7 +168,7 @@ def _is_simple(given: Any) -> bool:
     """Whether it is a small object of plain values: to look at these takes half as long as to read them."""
     if type(given) is not dict or len(given) > SMALL:  # pyright: ignore[reportUnknownArgumentType]
         return False
-    for key, item in cast("dict[Any, Any]", given).items():  # noqa: SIM110 -- a generator takes longer than all of it
+    for key, item in cast("dict[Any, Any]", given).items():
         if type(key) is not str or type(item) not in _EXACT:
             return False
     return True

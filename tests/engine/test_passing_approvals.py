@@ -246,3 +246,30 @@ async def test_a_rejection_does_not_stop_what_runs_in_any_case_from_being_retrie
         await kit.run_until_idle()
         assert (await standing(made))["clean"] == "completed"
         await kit.audit()
+
+
+async def test_what_some_have_approved_does_not_grow_or_change(url: str) -> None:
+    """D12: a quorum approves one and the same: tasks and inputs behind it are as the first of them has seen them."""
+    app = support.make(url)
+    async with testing.open(app) as kit:
+        made = await app.submit(job(approval(quorum=2), task("a", "echo", "ok"), task("pay", "echo", "a"), task("x")))
+        await kit.run_until_idle()
+        await made.add_tasks([task("early", "echo", "pay")], actor="sub")
+        await made.cancel_task("pay", actor="sub")
+        await made.retry_task("pay", input={"n": 2}, actor="sub")
+        await decide(made, by="ann")
+        for behind in ("ok", "a", "early"):
+            with pytest.raises(errors.NotPossible, match="1 of 2 people have approved"):
+                await made.add_tasks([task("late", "echo", behind)], actor="sub")
+        await made.cancel_task("pay", actor="sub")
+        with pytest.raises(errors.NotPossible, match="1 of 2 people have approved"):
+            await made.retry_task("pay", input={"n": 3}, actor="sub")
+        with pytest.raises(errors.NotPossible, match="1 of 2 people have approved"):
+            await made.resume(inputs={"pay": {"n": 3}}, actor="sub")
+        await made.retry_task("pay", actor="sub")
+        await made.add_tasks([task("beside", "echo", "x"), task("alone")], actor="sub")
+        await decide(made, by="bob")
+        await made.add_tasks([task("after", "echo", "ok")], actor="sub")
+        await kit.run_until_idle()
+        assert (await made.info()).state == "completed"
+        await kit.audit()

@@ -49,6 +49,7 @@ _GIVEN_UP = frozenset({states.CANCELLED, states.SKIPPED, states.BLOCKED})
 
 BUDGET_JOB = "budget:"
 """How jobs are named in which people are asked whether an item of a pipeline may cost more."""
+TENANT_BUDGET_JOB = f"{BUDGET_JOB}tenant/"
 PLAYBOOK_JOB = "playbook:"
 """How jobs are named in which agents are optional tasks: the answer says who failed, and why."""
 

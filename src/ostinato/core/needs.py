@@ -30,6 +30,8 @@ class Needs(msgspec.Struct):
     """Tasks whose approvals may be decided: these, with what they are about."""
     all_approvals: set[str] = set()
     """Jobs of which all approvals are read, without what they are about."""
+    guarded: set[str] = set()
+    """Jobs of which it must be known what several people are being asked about."""
     gate_keys: dict[tuple[str, str], set[str]] = {}
     """The jobs that stand for these gates and keys, with these tasks and those that wait for them."""
     whole_gates: set[tuple[str, str]] = set()

@@ -79,6 +79,8 @@ class Sheet(msgspec.Struct):
     """By task, and by the step that asks."""
     adders: dict[rows.TaskKey, set[str]] = {}
     """Who has added tasks that these guard, as far as approvals ask for somebody else."""
+    guarded: dict[rows.TaskKey, set[str]] = {}
+    """By tasks about which several people are asked: the tasks after them, where a job grows."""
     inputs: dict[rows.TaskKey, bytes] = {}
     """Inputs in full, of tasks whose approvals are loaded."""
     # what is to be written

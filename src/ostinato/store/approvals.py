@@ -83,10 +83,23 @@ def load(tenant: str, keys: Sequence[rows.TaskKey], book: ledger.Ledger) -> data
 
 def load_all(tenant: str, job_ids: Sequence[str], book: ledger.Ledger) -> database.Script[None]:
     """Enter all approvals of jobs into a ledger, without what they are about."""
+    yield from _load_rows(tenant, job_ids, book)
+    yield from _load_adders(tenant, book)
+
+
+def load_guarded(tenant: str, job_ids: Sequence[str], book: ledger.Ledger) -> database.Script[None]:
+    """Enter which tasks depend on approvals that several people have to give."""
+    yield from _load_rows(tenant, job_ids, book)
+    for (job_id, task_id), known in book.approvals.items():
+        if any(row.state == approvals.WAITING and b'"quorum"' in row.document for row in known.values()):
+            found = yield fetch("load_guarded", tenant=tenant, job_id=job_id, task_id=task_id)
+            book.guarded[(job_id, task_id)] = {down for (down,) in found}
+
+
+def _load_rows(tenant: str, job_ids: Sequence[str], book: ledger.Ledger) -> database.Script[None]:
     for found in (yield fetch("load_approvals_of_jobs", tenant=tenant, job_ids=list(job_ids))):
         row = rows.Approval(*found)
         book.approvals.setdefault((row.job_id, row.task_id), {}).setdefault(row.key, row)
-    yield from _load_adders(tenant, book)
 
 
 def _load_adders(tenant: str, book: ledger.Ledger) -> database.Script[None]:

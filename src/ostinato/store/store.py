@@ -299,7 +299,7 @@ def _load(
         missing = recalled.enter_candidates(candidates, book)
         if missing:
             _enter(book, (yield fetch("load_tasks", tenant=tenant, keys=missing)))
-    asking = wanted.approvals or wanted.all_approvals or wanted.item_approvals
+    asking = wanted.approvals or wanted.all_approvals or wanted.item_approvals or wanted.guarded
     if wanted.waiters or wanted.signals or wanted.sent_signals or wanted.timers or asking:
         yield from _load_waiting(tenant, wanted, book)
     if wanted.budget_waiters:
@@ -381,6 +381,8 @@ def _load_waiting(tenant: str, wanted: needs.Needs, book: ledger.Ledger) -> data
     }
     if asking:
         yield from approvals.load_all(tenant, sorted(asking), book)
+    if wanted.guarded:
+        yield from approvals.load_guarded(tenant, sorted(wanted.guarded), book)
 
 
 def _load_turns(tenant: str, wanted: needs.Needs, book: ledger.Ledger, job_ids: list[str]) -> database.Script[None]:

@@ -13,7 +13,7 @@ from ostinato.core.retry import Retry
 
 RAISE: Final = "ostinato.pipeline.raise-budget"
 RAISE_TENANT: Final = "ostinato.tenant.raise-budget"
-TENANT: Final = f"{ledger.BUDGET_JOB}tenant/"
+TENANT: Final = ledger.TENANT_BUDGET_JOB
 """How jobs are named in which people are asked about the budget of the tenant: this, and `day` or `month`. No pipeline
 has a name like that."""
 _AMOUNT: Final = "budget"

@@ -147,6 +147,7 @@ class RetryTasks(msgspec.Struct, gc=False):
             if task.task_id in undone:
                 raise _taken_back(f"task {task.task_id!r} does not run again", [task.task_id], undone)
         consequences.check_inputs(tasks, self.inputs)
+        passing.change(book, tasks, self.inputs)
         again = [*self._agents(book, job, tasks), *tasks]
         passing.run_again(book, job.job_id, lambda stage: self._run(stage, [task.key for task in again]))
         self._run(book, [task.key for task in again])
@@ -211,6 +212,7 @@ class Resume(msgspec.Struct, gc=False):
         gating.check_rerun(book, job, again)
         held = [t for t in tasks if t.state in (states.BLOCKED, states.SKIPPED)]
         consequences.check_inputs(again, self.inputs)
+        passing.change(book, again, self.inputs)
         if self.deadline is not None:  # else it keeps its own, if that has not passed
             job.deadline_at = book.now + int(self.deadline * 1e6)
             book.set_timer(rows.Timer(job.job_id, "", "deadline", "", "", job.deadline_at))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from ostinato import errors
 from ostinato.core import approvals, codec, events, ledger, rows, scopes, states
-from ostinato.core.commands import asking, consequences, rehearsal
+from ostinato.core.commands import consequences, rehearsal
 
 OPEN = frozenset({approvals.WAITING, approvals.WITHDRAWN, approvals.EXPIRED, approvals.REJECT, approvals.CANCELLED})
 """How an approval stands that a function cannot have gone on from."""
@@ -80,6 +80,34 @@ def run_again(book: ledger.Ledger, job_id: str, order: Callable[[ledger.Ledger],
                 )
 
 
+def grow(book: ledger.Ledger, job_id: str, after: Collection[str], added: Collection[str]) -> None:
+    """Refuse to add tasks behind an approval that some have given: they have approved without them."""
+    for (growing, task_id), guarded in book.guarded.items():
+        if growing == job_id and (task_id in after or not guarded.isdisjoint(after)):
+            _check_unapproved(book, book.approvals[(job_id, task_id)].values(), "added behind it")
+            guarded.update(added)
+
+
+def change(book: ledger.Ledger, tasks: Iterable[rows.Task], inputs: Container[str]) -> None:
+    """The same for another input of tasks behind it."""
+    for task in tasks:
+        if task.task_id in inputs:
+            for one in _before(book, task):
+                _check_unapproved(book, [one.row] if one.row else (), "changed behind it")
+
+
+def _check_unapproved(book: ledger.Ledger, known: Iterable[rows.Approval], what: str) -> None:
+    for row in known:
+        document = _read(row) if row.state == approvals.WAITING else None
+        if document is not None and document.approvals():
+            approval = document.approval
+            raise errors.NotPossible(
+                f"{document.approvals()} of {approval.quorum} people have approved {approval.title!r} "
+                f"(task {row.task_id!r}): nothing is {what} until it is decided",
+                taskId=row.task_id,
+            )
+
+
 def _is_undecided(book: ledger.Ledger, task: rows.Task) -> bool:
     """People are, were or will be asked, and it has come to nothing: no decision, and no end that its rules name."""
     if task.state in (states.COMPLETED, states.FAILED, states.SKIPPED):
@@ -148,7 +176,7 @@ def _check(book: ledger.Ledger, question: _Question, person: Person) -> None:
     task, row, document = question
     job = book.jobs[task.job_id]
     title = document.approval.title
-    needed = scopes.ADMIN if job.name.startswith(asking.TENANT) else scopes.APPROVALS_DECIDE
+    needed = scopes.ADMIN if job.name.startswith(ledger.TENANT_BUDGET_JOB) else scopes.APPROVALS_DECIDE
     if person.scopes is not None and not scopes.allows(person.scopes, needed):
         raise errors.Forbidden(
             f"task {task.task_id!r} asks people {title!r}: to go on without their answer is to decide, and this key "

@@ -11,7 +11,7 @@ import msgspec
 
 from ostinato import errors
 from ostinato.core import absent, codec, events, graph, ledger, needs, rows, states, usage
-from ostinato.core.commands import consequences
+from ostinato.core.commands import consequences, passing
 
 
 class Submitted(msgspec.Struct, frozen=True):
@@ -169,6 +169,8 @@ class AddTasks(msgspec.Struct, gc=False):
             wanted.task((self.job_id, task.task_id))
             for dependency in task.depends_on:
                 wanted.task((self.job_id, dependency))
+        if self._after():
+            wanted.guarded.add(self.job_id)
         if self.lease is not None:
             wanted.task(self.lease.key)
 
@@ -198,6 +200,7 @@ class AddTasks(msgspec.Struct, gc=False):
                     )
         if self.most is not None and job.total + len(self.tasks) > self.most:
             raise errors.InvalidGraph(f"job {self.job_id!r} would have more than {self.most:,} tasks", field="tasks")
+        passing.grow(book, self.job_id, self._after(), ids)
         data = consequences.event_data(newTasks=self.tasks, actor=self.actor)
         book.emit(job, events.JOB_TASKS_ADDED, data=data)
         consequences.enter_tasks(book, job, self.tasks, self.inputs, self.actor)
@@ -206,3 +209,7 @@ class AddTasks(msgspec.Struct, gc=False):
             book.record_step(caller, self.step_key, codec.encode_own(added))
         book.settle(job)
         return added
+
+    def _after(self) -> set[str]:
+        """The tasks of before that the new ones depend on."""
+        return {up for task in self.tasks for up in task.depends_on} - {task.task_id for task in self.tasks}

@@ -167,6 +167,15 @@ SELECT t.options
 FROM guarded g CROSS JOIN task t
 WHERE t.tenant = :tenant AND t.job_id = :job_id AND t.task_id = g.task_id AND instr(t.options, CAST('"addedBy"' AS BLOB)) > 0;
 
+-- name: load_guarded
+-- The tasks that depend on one, on the way through others.
+WITH RECURSIVE guarded (task_id) AS (
+    SELECT e.down FROM edge e WHERE e.tenant = :tenant AND e.job_id = :job_id AND e.up = :task_id
+    UNION
+    SELECT e.down FROM guarded g CROSS JOIN edge e WHERE e.tenant = :tenant AND e.job_id = :job_id AND e.up = g.task_id
+)
+SELECT g.task_id FROM guarded g;
+
 -- name: load_inputs
 -- The inputs of tasks.
 SELECT t.job_id, t.task_id, t.input

@@ -246,3 +246,22 @@ async def test_a_worker_whose_slots_all_wait_says_so(url: str, caplog: pytest.Lo
             for waiting in made:
                 await waiting.result(PATIENCE)
     assert len([record for record in caplog.records if "have given their slots back" in record.message]) == 1
+
+
+async def test_a_function_that_waits_keeps_no_unlucky_task_from_running_alone(url: str) -> None:
+    """A task whose workers died runs alone: functions without a slot are not in its way, for however long they wait."""
+    async with family(url, concurrency=3, lease_seconds=PATIENCE) as app:
+        asleep = await app.submit(job(task("a", delay=3600)))
+        waiting = await app.submit_task("waits", held=asleep.job_id)
+        slots = app.engine.worker.slots if app.engine.worker is not None else None
+        assert slots is not None
+        await support.until(lambda: _without(slots), "the function to wait")
+        unlucky = [await app.submit(job(task("u", input={"n": n}, delay=0.5))) for n in range(3)]
+        for one in unlucky:
+            await support.sql(url, f"UPDATE task SET crashes = 2 WHERE job_id = '{one.job_id}'")
+        assert [(await one.result(PATIENCE / 2))["u"] for one in unlucky] == [{"n": n} for n in range(3)]
+        await waiting.cancel()
+
+
+async def _without(slots: Any) -> bool:
+    return slots.without == 1

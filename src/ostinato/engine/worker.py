@@ -129,14 +129,14 @@ class Worker:
             return None
         now, concurrency = time.monotonic(), self._options.concurrency
         waiting = len(self._buffer)
-        held = len(self._running) + waiting
+        held = self.slots.taken + waiting  # who waits for another job may do so for hours, and keeps nobody waiting
         idle = held == 0
         if held and self._last_claim is not None and self._last_claim.passed_over:
             # A task is waiting that should run alone. It does, unless that takes too long to come about.
             idle = now - self._claimed_at > self._options.lease_seconds
             if not idle:
                 return None
-        held += len(self.slots.returning) - self.slots.without
+        held += len(self.slots.returning)
         slots = max(concurrency - held, 0)
         stuck = slots == 0 and now - self._ended_at > STALE_SECONDS
         allowed: dict[str, int] = {}

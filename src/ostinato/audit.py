@@ -333,10 +333,19 @@ def _approval_problems(snapshot: snapshots.Snapshot) -> Iterator[Found]:
         yield "I8", task_id, f"the rows and the events disagree about whether people were asked ({key or 'its own'})"
     for place in sorted(told.keys() & snapshot.approvals.keys()):
         row, asks = snapshot.approvals[place], told[place]
-        made = [(one.by, one.decision) for one in approvals.read(row.document).made]
+        document = approvals.read(row.document)
+        made = [(one.by, one.decision) for one in document.made]
         says = (row.state, made, row.requested_at, row.submitted_by, row.escalated_at is not None)
         if says != (asks.state, asks.made, asks.requested_at, asks.submitted_by, asks.escalated):
             yield "I8", row.task_id, f"the row of the approval says {says[:2]} and the events {(asks.state, asks.made)}"
+        asked = approvals.read_document(asks.approval)
+        who = (asked, approvals.named(asked.asked(escalated=asks.escalated)), asked.not_submitter)
+        if who != (document.approval, row.asked, row.not_submitter):
+            yield (
+                "I8",
+                row.task_id,
+                "the row of the approval and the events disagree about what is asked and who may decide",
+            )
         timer = snapshot.timers.get(row.task_id)
         timed = timer is not None and timer.kind == "approval" and timer.key == row.key
         due_at = timer.due_at if timed and timer is not None else None

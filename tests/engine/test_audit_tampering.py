@@ -167,6 +167,32 @@ async def test_the_key_of_a_gate_is_missed(url: str) -> None:
         assert len((await audit.audit(kit.app.engine.store)).problems) == 2
 
 
+OF_APPROVALS = (
+    'document = CAST(\'{"approval":{"title":"May it?","approvers":["eve"]}}\' AS {bytes})',
+    "asked = 'eve'",
+    "not_submitter = FALSE",
+)
+
+
+async def test_who_may_decide_is_what_the_events_say(url: str) -> None:
+    """Whoever changes it in the row would let others decide than those who were asked."""
+    asks = {"title": "May it?", "approvers": ["ann", "bob"], "quorum": 2, "notSubmitter": True}
+    async with testing.open(build(url)) as kit:
+        for number in range(len(OF_APPROVALS)):
+            await kit.app.submit(
+                {"jobId": f"asks-{number}", "tasks": [{"taskId": "t", "name": "ask", "approval": asks}]}
+            )
+        await kit.run_until_idle()
+        assert not (await audit.audit(kit.app.engine.store)).problems
+        for number, change in enumerate(OF_APPROVALS):
+            change = change.replace("{bytes}", "BLOB" if url.startswith("sqlite") else "bytea")
+            await run_sql(url, f"UPDATE approval SET {change} WHERE job_id = 'asks-{number}'")
+        found = (await audit.audit(kit.app.engine.store)).problems
+        assert [(one.job_id, "who may decide" in one.message) for one in found] == [
+            (f"asks-{number}", True) for number in range(len(OF_APPROVALS))
+        ]
+
+
 OF_ITEMS = {
     "what it was given": (
         "UPDATE item SET payload = CAST('{\"title\":\"Fake\"}' AS {bytes}) WHERE item_id = 'a1'",

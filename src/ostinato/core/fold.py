@@ -60,6 +60,8 @@ class FoldedApproval(msgspec.Struct):
     requested_at: int
     submitted_by: str | None
     due_at: int | None
+    approval: dict[str, Any]
+    """How people are asked, and who may decide, as the event tells it."""
     state: str = "waiting"
     escalated: bool = False
     made: list[tuple[str, str]] = msgspec.field(default_factory=lambda: list[tuple[str, str]]())
@@ -253,7 +255,7 @@ def _approval_event(job: FoldedJob, event: events.Event) -> Iterator[Broken]:
         if task.asks is not None or task.state != states.WAITING:
             yield Broken("I3", task.task_id, f"event {event.seq} asks people while the task is {task.state}")
         quorum = data["approval"].get("quorum", 1)
-        asks = FoldedApproval(data["key"], quorum, event.at, data["submittedBy"], data["dueAt"])
+        asks = FoldedApproval(data["key"], quorum, event.at, data["submittedBy"], data["dueAt"], data["approval"])
         task.asks = job.approvals[(task.task_id, asks.key)] = asks
         return
     asks = task.asks

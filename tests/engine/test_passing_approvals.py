@@ -273,3 +273,35 @@ async def test_what_some_have_approved_does_not_grow_or_change(url: str) -> None
         await kit.run_until_idle()
         assert (await made.info()).state == "completed"
         await kit.audit()
+
+
+async def test_who_changes_the_input_of_what_is_guarded_may_not_decide(url: str) -> None:
+    """D6: nor who gives the approval itself another payload, which all others see."""
+    app = support.make(url)
+    async with testing.open(app) as kit:
+        first = approval(notSubmitter=True) | {"input": {"cents": 100}}
+        pay = task("pay", "echo", "ok", retry={"maxAttempts": 2})
+        made = await app.submit(job(first, pay, task("end", "echo", "pay")), actor="sub")
+        await made.add_tasks([task("more", "echo", "end")], actor="tom")
+        await kit.run_until_idle()
+        await made.cancel(actor="boss")
+        await made.resume(inputs={"pay": {"cents": 999}, "more": {"n": 1}}, actor="boss")
+        await kit.run_until_idle()
+        await made.cancel_task("end", actor="eve")
+        await made.retry_task("end", input={"n": 2}, actor="eve")
+        for who in ("sub", "tom", "boss", "eve"):
+            with pytest.raises(errors.NotAnApprover):
+                await decide(made, by=who)
+            with pytest.raises(errors.NotAnApprover):
+                await made.skip_task("ok", actor=who)
+        await decide(made, "reject", by="joe")
+        await made.retry_task("ok", input={"cents": 7}, actor="joe")
+        await kit.run_until_idle()
+        [asked] = await app.approvals.list()
+        assert asked.payload == {"cents": 7}
+        with pytest.raises(errors.NotAnApprover, match="changed its input"):
+            await decide(made, by="joe")
+        await decide(made, by="ann")
+        await kit.run_until_idle()
+        assert (await made.info()).state == "completed"
+        await kit.audit()

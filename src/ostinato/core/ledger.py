@@ -73,7 +73,7 @@ class _Options(msgspec.Struct, frozen=True):
     external: bool = False
     statuses: _Statuses | None = None
     approval: approvals.Approval | None = None
-    added_by: str | None = msgspec.field(default=None, name="addedBy")
+    added_by: str | list[str] | None = msgspec.field(default=None, name="addedBy")
     compensates: bool = False
 
 
@@ -108,9 +108,15 @@ def approval_of(task: rows.Task) -> approvals.Approval | None:
     return None if task.options is None else _options.decode(task.options).approval
 
 
-def added_by(task: rows.Task) -> str | None:
-    """Who has added it to its job, if somebody did so under a name."""
-    return None if task.options is None else _options.decode(task.options).added_by
+def authors(task: rows.Task) -> list[str]:
+    """The people who have added it to its job, or given it another input, as far as they have a name."""
+    known = None if task.options is None else _options.decode(task.options).added_by
+    return [known] if isinstance(known, str) else known or []
+
+
+def name_authors(task: rows.Task, names: list[str]) -> None:
+    options: dict[str, Any] = {} if task.options is None else codec.decode(task.options)
+    task.options = codec.encode_own(options | {"addedBy": names})
 
 
 def _reason(data: bytes) -> str | None:

@@ -253,7 +253,7 @@ COMPLETE_TASK = Change(
 )  # fmt: skip
 UPDATE_TASK_AND_INPUT = Change(
     "update_task_and_input", "The same for tasks that are to run again with another input.", TASK, TASK.key,
-    ("input", *TASK.of_set("change")),
+    ("input", "options", *TASK.of_set("change")),
 )  # fmt: skip
 
 WRITES: dict[str, Write] = {

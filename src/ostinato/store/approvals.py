@@ -103,7 +103,7 @@ def _load_rows(tenant: str, job_ids: Sequence[str], book: ledger.Ledger) -> data
 
 
 def _load_adders(tenant: str, book: ledger.Ledger) -> database.Script[None]:
-    """Where the submitter may not decide, those who have added what is guarded may not either."""
+    """Where the submitter may not decide, those who have added or changed what is guarded may not either."""
     asking = [
         (row.job_id, row.task_id)
         for known in book.approvals.values()
@@ -112,9 +112,9 @@ def _load_adders(tenant: str, book: ledger.Ledger) -> database.Script[None]:
     ]
     for job_id, task_id in asking:
         for (options,) in (yield fetch("load_added_options", tenant=tenant, job_id=job_id, task_id=task_id)):
-            added_by = codec.decode(options).get("addedBy")
-            if added_by is not None:
-                book.adders.setdefault((job_id, task_id), set()).add(added_by)
+            known = codec.decode(options).get("addedBy")
+            if known is not None:
+                book.adders.setdefault((job_id, task_id), set()).update([known] if isinstance(known, str) else known)
 
 
 def waiting(tenant: str, job_id: str, task_id: str) -> database.Script[rows.Approval | None]:

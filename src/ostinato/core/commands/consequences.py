@@ -192,6 +192,8 @@ def run_again(
         if task.task_id in inputs:
             task.input = book.payload(job.job_id, inputs[task.task_id])
             book.new_inputs.add(task.key)
+            if actor is not None and actor not in ledger.authors(task):
+                ledger.name_authors(task, [*ledger.authors(task), actor])
         book.run_again.add(task.key)
         task.attempt_base = task.attempt
         task.crashes = 0

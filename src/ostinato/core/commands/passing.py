@@ -120,14 +120,12 @@ def _is_undecided(book: ledger.Ledger, task: rows.Task) -> bool:
 
 
 def adders(book: ledger.Ledger, task: rows.Task) -> set[str]:
-    """Who has added an approval, or any of the tasks that it guards, to the job."""
+    """The people who have added an approval, or any of the tasks that it guards, to the job, or changed its input."""
     found = set(book.adders.get(task.key, ()))
     seen, queue = {task.key}, [task]
     while queue:
         one = queue.pop()
-        added_by = ledger.added_by(one)
-        if added_by is not None:
-            found.add(added_by)
+        found.update(ledger.authors(one))
         for dependant_id in book.dependants.get(one.key, ()):
             key = (one.job_id, dependant_id)
             if key not in seen and key in book.tasks:

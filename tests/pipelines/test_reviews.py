@@ -261,3 +261,22 @@ async def test_no_way_around_a_review_without_the_right_to_decide(url: str) -> N
         await pipelines.move("a1", "duplicate", actor="rita", scopes=decides)
         assert await status(kit) == 520
         await check(kit)
+
+
+async def test_what_is_reviewed_is_replaced_only_by_those_who_may_decide(url: str) -> None:
+    """Whoever approves it has seen something else."""
+    room = Newsroom(url)
+    writes, decides = frozenset({"jobs:write"}), frozenset({"jobs:write", "approvals:decide"})
+    async with testing.open(room.app) as kit:
+        await enter(kit, reviewed(approvers=["rita", "rolf"], quorum=2))
+        pipelines, lies = kit.app.pipelines, {"title": "Lies"}
+        with pytest.raises(errors.Forbidden, match="approvals:decide"):
+            await pipelines.move("a1", "in_review", actor="eve", scopes=writes, payload=lies)
+        with pytest.raises(errors.NotAnApprover):
+            await pipelines.move("a1", "in_review", actor="eve", scopes=decides, payload=lies)
+        await pipelines.move("a1", "in_review", actor="rita", scopes=decides, payload={"title": "Better news"})
+        await pipelines.decide("a1", "approve", actor="rolf")
+        with pytest.raises(errors.NotPossible, match="1 of 2 people have approved"):
+            await pipelines.move("a1", "editing", actor="rita", scopes=decides, payload=lies)
+        assert (await pipelines.item("a1"))[1] == {"title": "Better news"}
+        await check(kit)

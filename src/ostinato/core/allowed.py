@@ -74,6 +74,14 @@ def leaves_review(course: courses.Course, item: items.Item, code: int) -> str | 
     return None
 
 
+def review_at(course: courses.Course, item: items.Item) -> str | None:
+    """The review that an item is in."""
+    for stop in course.stops:
+        if stop.kind == "review" and item.status in (*stop.codes, *stop.looking):
+            return stop.name
+    return None
+
+
 def migrate(old: courses.Course, new: courses.Course, item: items.Item) -> None:
     """Refuse a version in which the item could not have the status that it has."""
     if new.names.get(item.status) != old.names[item.status]:

@@ -59,6 +59,15 @@ def leave(book: ledger.Ledger, task: rows.Task, person: Person) -> None:
             _check_quorum(one, person)
 
 
+def edit(book: ledger.Ledger, task: rows.Task, person: Person) -> None:
+    """Refuse to replace what people are asked about, unless a key may decide; and once some have approved it."""
+    questions = [one for one in _of_task(book, task) if task.state not in states.TASK_ENDED]
+    _check_unapproved(book, [one.row for one in questions if one.row is not None], "replaced")
+    if person.scopes is not None:
+        for one in questions:
+            _check(book, one, person)
+
+
 def run_again(book: ledger.Ledger, job_id: str, order: Callable[[ledger.Ledger], object]) -> None:
     """Refuse to run tasks again where one would go on from a question that has no answer: it is asked again first."""
     if not any(_is_undecided(book, task) for task in book.tasks_of(job_id)):

@@ -270,6 +270,9 @@ class MoveItem(msgspec.Struct, gc=False):
         if review is not None and (item.job_id or "", review) in book.tasks:
             person = passing.Person(self.actor, self.called, self.scopes)
             passing.leave(book, book.tasks[(item.job_id or "", review)], person)
+        asks = book.tasks.get((item.job_id or "", allowed.review_at(course, item) or ""))
+        if self.payload is not None and asks is not None:
+            passing.edit(book, asks, passing.Person(self.actor, self.called, self.scopes))
         book.attribute(item, self.actor, self.reason)
         if code != item.status:
             following.moved(book, item, course, item.go(course, [code], book.now))

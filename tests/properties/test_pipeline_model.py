@@ -88,6 +88,8 @@ class Life:
                 model.restart(model.entry(model.asked().name)["again"]["again"])
             else:
                 getattr(model, action)()
+                if action == "reject":
+                    await self._stays_over()
         elif action == "cancel":
             item, _ = await pipelines.item(self.item_id)
             await (await self.kit.app.job(item.job_id or "")).cancel()
@@ -109,6 +111,13 @@ class Life:
             return
         await self.kit.app.pipelines.roll_back(self.item_id)
         self.model.roll_back()
+        await self._stays_over()
+
+    async def _stays_over(self) -> None:
+        item, _ = await self.kit.app.pipelines.item(self.item_id)
+        for dry_run in (True, False):
+            with pytest.raises(errors.NotPossible):
+                await (await self.kit.app.job(item.job_id or "")).resume(dry_run=dry_run)
 
     async def _skip(self) -> None:
         """Whatever holds it up, unless people are asked: they have to decide."""

@@ -35,6 +35,28 @@ def give_up(course: courses.Course, item: items.Item) -> None:
         )
 
 
+def rerun(course: courses.Course, item: items.Item) -> None:
+    """Refuse to go on with the run of an item that is over, or some of which was taken back."""
+    undone = [name for name in course.steps if item.is_(courses.UNDONE, name)]
+    if item.is_rolled_back():
+        stands = "was rolled back"
+    elif undone:
+        stands = f"is {named(course, item.status)}, and {', '.join(undone)} of it was taken back"
+    elif item.open or item.status in (course.failed, course.dead):
+        return
+    else:
+        stands = f"is {named(course, item.status)}"
+    found = [name for name in item.standing() if item.is_(states.COMPLETED, name)]
+    again = {stop.name for index, stop in enumerate(course.stops) if not {*undone} & {*course.before(index)}}
+    begins = [name for name in places(course, item, found) if name in again]
+    instead = f"restart the item at {begins[-1]!r}" if begins else "act on the item"
+    raise errors.NotPossible(
+        f"item {item.item_id!r} {stands}: nothing of its run goes on; {instead} instead",
+        itemId=item.item_id,
+        jobId=item.job_id,
+    )
+
+
 def ask(course: courses.Course, item: items.Item) -> None:
     """Refuse a decision about an item that is over, though the review of its run still waits: somebody has put it
     there, who did so past the review."""

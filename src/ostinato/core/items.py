@@ -32,6 +32,8 @@ OMITTED_SINCE: Final = "its condition is false"
 
 BUDGET: Final = "$budget"
 """Stands among the steps of an item while somebody is asked whether it may cost more; `attempt` is the question's."""
+GIVEN_UP: Final = "$given-up"
+"""Stands among the steps of an item that was rolled back, until a new run begins."""
 _ASKED: Final = b'"$budget":'
 
 _stands = msgspec.json.Decoder(dict[str, Stand])
@@ -83,6 +85,8 @@ class Item(msgspec.Struct, gc=False):
     by: NotStored[str | None] = None
     why: NotStored[str | None] = None
     """Who has moved it in this transaction, and why."""
+    failed_step: NotStored[str | None] = None
+    """The step that `why` is about, if it is how one has failed."""
     how: NotStored[str | None] = None
     """What was done to it, where that is no step of its course."""
     told: NotStored[str | None] = None
@@ -97,6 +101,7 @@ class Item(msgspec.Struct, gc=False):
         self.was = None
         self.made = []
         self.begins_at = self.by = self.why = self.how = self.told = self.over_budget = None
+        self.failed_step = None
 
     def standing(self) -> dict[str, Stand]:
         if self.stands is None:
@@ -109,6 +114,16 @@ class Item(msgspec.Struct, gc=False):
         return known is not None and (
             known.state in states.TASK_ENDED or known.state in (courses.DEAD, courses.OMITTED)
         )
+
+    def is_rolled_back(self) -> bool:
+        """Somebody has given it up, and not begun it again since."""
+        return GIVEN_UP in self.standing()
+
+    def roll_back(self, course: courses.Course) -> None:
+        """It is given up for good: until somebody begins it again, nothing that its run is made to do concerns it."""
+        self.give_up(course)
+        self.standing()[GIVEN_UP] = Stand(ROLLED_BACK)
+        self.steps = codec.encode_own(self.standing())
 
     def take_back(self, step: str) -> None:
         """What this step did is taken back."""
@@ -164,7 +179,7 @@ class Item(msgspec.Struct, gc=False):
         standing[step] = Stand(standing[step].state, standing[step].attempt, retry_at)
         self.failures += 1
         self.error_type = kind
-        self.why = f"{step}: {kind}"
+        self.why, self.failed_step = f"{step}: {kind}", step
 
     def fail(self, step: str, kind: str, *, review: bool, helpless: bool) -> None:
         """A step has failed for good: because no attempt can help, or because all are used up."""
@@ -174,7 +189,7 @@ class Item(msgspec.Struct, gc=False):
         if not rejected:
             self.failures += 1
             self.error_type = kind
-            self.why = f"{step}: {kind}"
+            self.why, self.failed_step = f"{step}: {kind}", step
 
     def follow(self, course: courses.Course, now: int, *, given_up: bool = False) -> list[dict[str, Any]]:
         """Go where the steps have got to; the answer is what that adds to the history."""
@@ -224,11 +239,17 @@ class Item(msgspec.Struct, gc=False):
             at = code
         if made:
             said = (("by", self.by), ("why", self.why), ("how", self.how))
-            made[-1] |= {name: value for name, value in said if value is not None}
+            told_of = self._left_failed(course, made) or made[-1]
+            told_of |= {name: value for name, value in said if value is not None}
             self.status, self.status_at, self.open = at, now, at in course.open
             self.made = [*self.made, *made]
             self.via = codec.encode_own(self.made).decode()
         return made
+
+    def _left_failed(self, course: courses.Course, made: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """The move out of the step that has failed: it is followed by others if the item can do without that step."""
+        failed = next((stop for stop in course.stops if stop.name == self.failed_step), None)
+        return None if failed is None else next((move for move in made if move["from"] in failed.codes[1:2]), None)
 
     def _place(self, course: courses.Course, how: Mapping[str, str | int]) -> None:
         standing = self.standing()

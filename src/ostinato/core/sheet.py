@@ -181,7 +181,7 @@ class Sheet(msgspec.Struct):
 
     def attribute(self, item: items.Item, actor: str | None, why: str | None, how: str | None = None) -> None:
         """Who moves an item in this transaction, and why, for its history."""
-        item.by, item.told, item.how = actor, why, how
+        item.by, item.told, item.how, item.failed_step = actor, why, how, None
         item.why = None if self.discreet else why
 
     def retry_of(self, task: rows.Task) -> retry.Retry | None:

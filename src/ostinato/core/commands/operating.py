@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ostinato import errors
-from ostinato.core import absent, documents, events, graph, items, ledger, needs, rows, states
+from ostinato.core import absent, allowed, codec, courses, documents, events, graph, items, ledger, needs, rows, states
 from ostinato.core.commands import consequences, gating, passing, rehearsal
 
 
@@ -91,6 +91,7 @@ class SkipTask(msgspec.Struct, gc=False):
             )
         if task.state == states.SKIPPED and not task.skipped_by_dependency:
             return task.state
+        _check_item(book, job)
         states.check_task_move(task.task_id, task.state, states.SKIPPED)
         actor = self.person.actor
         data = consequences.event_data(reason=self.reason, actor=actor)
@@ -125,6 +126,7 @@ class RetryTasks(msgspec.Struct, gc=False):
     def apply(self, book: ledger.Ledger) -> list[str]:
         job = book.job(self.job_id)
         tasks = [book.task((self.job_id, task_id)) for task_id in dict.fromkeys(self.task_ids)]
+        _check_item(book, job)
         for task in tasks:
             if self.only_failed and task.state != states.FAILED:
                 raise errors.NotPossible(
@@ -185,6 +187,7 @@ class Resume(msgspec.Struct, gc=False):
         wanted.all_approvals.add(self.job_id)
 
     def apply(self, book: ledger.Ledger) -> ResumePlan:
+        _check_item(book, book.job(self.job_id))
         if self.dry_run:
             book = rehearsal.rehearse(book, self.job_id)
         passing.run_again(book, self.job_id, self._resume)
@@ -226,6 +229,21 @@ class Resume(msgspec.Struct, gc=False):
             undone=[t.task_id for t in tasks if t.task_id in undone],
             undone_by=sorted(set(undone.values())),
         )
+
+
+def _check_item(book: ledger.Ledger, job: rows.Job) -> None:
+    """Refuse to go on with a run that its item has left behind: it would do again what was given up, or taken back."""
+    if not job.name.startswith(courses.JOB):
+        return
+    item = book.items.get(job.job_id)
+    if item is None:
+        item_id = codec.decode(job.tags)["item"]
+        raise errors.NotPossible(
+            f"item {item_id!r} has begun another run since job {job.job_id!r}: act on the item instead",
+            itemId=item_id,
+            jobId=job.job_id,
+        )
+    allowed.rerun(book.course_of(item), item)
 
 
 def _undone(book: ledger.Ledger, job_id: str) -> dict[str, str]:

@@ -182,11 +182,13 @@ class RollBack(msgspec.Struct, gc=False):
         _check_rests(book, item, item.run)
         allowed.give_up(course, item)
         job_id = item.job_id
+        if item.is_rolled_back() and item.status in (course.failed, course.dead):
+            return Entered(item.item_id, job_id, item.status, False)
         book.attribute(item, self.actor, self.reason or "rolled back", items.ROLLED_BACK)
         if job_id is not None and job_id in book.jobs:
             following.undo(book, item, job_id)
             set_aside(book, item, "rolled back", self.actor)
-        item.give_up(course)
+        item.roll_back(course)
         if item.status not in (course.failed, course.dead):
             following.moved(book, item, course, item.go(course, [course.failed], book.now))
         else:

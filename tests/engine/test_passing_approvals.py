@@ -305,3 +305,32 @@ async def test_who_changes_the_input_of_what_is_guarded_may_not_decide(url: str)
         await kit.run_until_idle()
         assert (await made.info()).state == "completed"
         await kit.audit()
+
+
+async def test_what_a_function_asked_about_is_not_run_with_another_input(url: str) -> None:
+    """The recorded answer would be taken for one to the new input."""
+    app = support.make(url)
+
+    @app.function("pay")
+    async def pay(ctx: Context, amount: int) -> int:
+        await ctx.approve("Pay?", {"amount": amount}, approvers=["bob"])
+        await ctx.sleep(60)
+        return amount
+
+    async with testing.open(app) as kit:
+        made = await app.submit(job(task("p", "pay", input={"amount": 1})))
+        await kit.run_until_idle()
+        await app.approvals.decide(made.job_id, "p", "approve", actor="bob")
+        await kit.run_until_idle()
+        await made.cancel()
+        for way in (
+            lambda given: made.retry_task("p", input=given),
+            lambda given: made.resume(inputs={"p": given}),
+        ):
+            with pytest.raises(errors.NotPossible, match="have approved 'Pay\\?' in task 'p'"):
+                await way({"amount": 1_000_000})
+        await made.resume()
+        await kit.run_until_idle()
+        await kit.advance(61)
+        await kit.run_until_idle()
+        assert await made.result(support.PATIENCE) == {"p": 1}

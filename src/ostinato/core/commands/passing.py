@@ -98,9 +98,17 @@ def grow(book: ledger.Ledger, job_id: str, after: Collection[str], added: Collec
 
 
 def change(book: ledger.Ledger, tasks: Iterable[rows.Task], inputs: Container[str]) -> None:
-    """The same for another input of tasks behind it."""
+    """The same for another input of tasks behind it, and for that of a function which has asked people already: their
+    answer is recorded, and would be taken for one to the new input."""
     for task in tasks:
         if task.task_id in inputs:
+            for row in book.approvals.get(task.key, {}).values():
+                if row.key and row.state == approvals.APPROVE:
+                    raise errors.NotPossible(
+                        f"people have approved {_read(row).approval.title!r} in task {task.task_id!r} with the input that "
+                        "it had: run it again without another input, or submit a new job",
+                        taskId=task.task_id,
+                    )
             for one in _before(book, task):
                 _check_unapproved(book, [one.row] if one.row else (), "changed behind it")
 

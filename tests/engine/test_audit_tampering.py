@@ -230,6 +230,17 @@ async def test_what_is_changed_of_an_item_is_found(url: str, changed: str) -> No
     assert all(any(wanted in message for message in found) for wanted in says), found
 
 
+async def test_a_payload_of_another_kind_is_a_problem_like_others(sqlite_url: str) -> None:
+    """SQLite keeps a text where bytes should be; PostgreSQL does not take it."""
+    room = Newsroom(sqlite_url)
+    async with testing.open(room.app) as kit:
+        await enter(kit)
+        await kit.run_until_idle()
+        await run_sql(sqlite_url, "UPDATE item SET payload = '{}' WHERE item_id = 'a1'")
+        (found,) = (await audit.audit(kit.app.engine.store)).problems
+        assert found.message == "what item 'a1' was given is not stored as it should be"
+
+
 OF_RESULTS = {
     "what was saved": ("UPDATE result SET document = CAST('{}' AS {bytes}) WHERE job_id = 'one'", "is not what was"),
     "which words it has": ("UPDATE result SET text = CAST('0' AS {bytes}) WHERE job_id = 'one'", "is not what was"),

@@ -43,7 +43,9 @@ async def of_items(db: database.Database, tenant: str) -> AsyncIterator[Found]:
     after = ""
     while page := await db.read(functools.partial(_read_items, tenant, after), snapshot=False, long=True):
         for item_id, digest, payload, is_sealed in page:
-            if payload[:1] == codec.SEAL_MARK or digest[:1] == codec.SEAL_MARK:
+            if not isinstance(payload, bytes) or not isinstance(digest, bytes):
+                yield "I4", f"what item {item_id!r} was given is not stored as it should be"
+            elif payload[:1] == codec.SEAL_MARK or digest[:1] == codec.SEAL_MARK:
                 yield "I4", f"what item {item_id!r} was given cannot be decrypted"
             elif not items.is_intact(digest, payload, proven=bool(is_sealed)):
                 yield "I4", f"what item {item_id!r} was given is not what was recorded"

@@ -105,8 +105,8 @@ def change(book: ledger.Ledger, tasks: Iterable[rows.Task], inputs: Container[st
             for row in book.approvals.get(task.key, {}).values():
                 if row.key and row.state == approvals.APPROVE:
                     raise errors.NotPossible(
-                        f"people have approved {_read(row).approval.title!r} in task {task.task_id!r} with the input that "
-                        "it had: run it again without another input, or submit a new job",
+                        f"people have approved {_read(row).approval.title!r} in task {task.task_id!r} with the input "
+                        "that it had: run it again without another input, or submit a new job",
                         taskId=task.task_id,
                     )
             for one in _before(book, task):

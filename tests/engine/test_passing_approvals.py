@@ -299,7 +299,7 @@ async def test_who_changes_the_input_of_what_is_guarded_may_not_decide(url: str)
         await kit.run_until_idle()
         [asked] = await app.approvals.list()
         assert asked.payload == {"cents": 7}
-        with pytest.raises(errors.NotAnApprover, match="changed its input"):
+        with pytest.raises(errors.NotAnApprover, match="gave its input"):
             await decide(made, by="joe")
         await decide(made, by="ann")
         await kit.run_until_idle()

@@ -279,4 +279,32 @@ async def test_what_is_reviewed_is_replaced_only_by_those_who_may_decide(url: st
         with pytest.raises(errors.NotPossible, match="1 of 2 people have approved"):
             await pipelines.move("a1", "editing", actor="rita", scopes=decides, payload=lies)
         assert (await pipelines.item("a1"))[1] == {"title": "Better news"}
+
+
+async def test_a_new_run_remembers_the_people_whose_payload_it_is(url: str) -> None:
+    """D6: with `notSubmitter`, a run that another person begins is not approved by them either."""
+    room = Newsroom(url)
+    async with testing.open(room.app) as kit:
+        pipelines = kit.app.pipelines
+
+        async def left_out(*people: str) -> None:
+            await kit.run_until_idle()
+            assert await status(kit) == 300
+            for who in people:
+                with pytest.raises(errors.NotAnApprover):
+                    await pipelines.decide("a1", "approve", actor=who)
+
+        await enter(kit, reviewed(notSubmitter=True))
+        await left_out("sam")
+        await pipelines.restart("a1", "tag", actor="eve")
+        await left_out("sam", "eve")
+        await pipelines.restart("a1", "tag", payload={"title": "Other"}, actor="tom")
+        await left_out("sam", "tom")
+        await pipelines.restart("a1", "tag", actor="ann")
+        await left_out("sam", "tom", "ann")
+        await pipelines.restart("a1", "tag", actor="ann")
+        await left_out("sam", "tom", "ann")
+        await pipelines.decide("a1", "approve", actor="eve")
+        await kit.run_until_idle()
+        assert await status(kit) == 400
         await check(kit)

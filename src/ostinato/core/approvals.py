@@ -277,7 +277,7 @@ def check_may_decide(
         )
     if approval.not_submitter and actor in added_by:
         raise errors.NotAnApprover(
-            f"{actor!r} added the approval or a task that it guards, or changed its input: somebody else has to "
+            f"{actor!r} added the approval or a task that it guards, or gave its input: somebody else has to "
             f"decide on {approval.title!r}",
             actor=actor,
         )

@@ -155,15 +155,27 @@ class StartRun(msgspec.Struct, gc=False):
         if self.reviewed:
             _check_waits(book, item)
         allowed.begin(course, item, begins_at)
+        authors = self._authors(book, item)
         set_aside(book, item, f"run {item.run + 1} has begun", self.actor)
         item.version = self.version
         book.attribute(item, self.actor, self.reason)
         if self.reviewed:
             item.reviewed_by, item.reviewed_at = self.actor, book.now
         begin_run(book, item, self.submit, begins_at, self.kept)
+        for review in course.reviews:
+            if authors and (self.submit.job_id, review) in book.tasks:
+                ledger.name_authors(book.tasks[(self.submit.job_id, review)], sorted(authors))
         if self.payload is not None:
             book.new_payloads[item.item_id] = self.payload
         return Entered(item.item_id, item.job_id, begins_at, True)
+
+    def _authors(self, book: ledger.Ledger, item: items.Item) -> set[str]:
+        """The people who have entered the item or given its payload, whoever begins this run."""
+        named = {item.submitted_by, self.actor if self.payload is not None else None}
+        for review in book.course_of(item).reviews:
+            task = book.tasks.get((item.job_id or "", review))
+            named.update(() if task is None else ledger.authors(task))
+        return {name for name in named if name is not None}
 
 
 class RollBack(msgspec.Struct, gc=False):

@@ -334,3 +334,16 @@ async def test_what_a_function_asked_about_is_not_run_with_another_input(url: st
         await kit.advance(61)
         await kit.run_until_idle()
         assert await made.result(support.PATIENCE) == {"p": 1}
+
+
+async def test_the_last_task_behind_an_approval_is_skipped_without_the_right(url: str) -> None:
+    """D13: nothing comes after it that people have to decide first."""
+    app = support.make(url)
+    async with testing.open(app) as kit:
+        made = await app.submit(job(approval(approvers=["bob"]), task("a", "echo", "ok"), task("last", "echo", "a")))
+        await kit.run_until_idle()
+        with pytest.raises(errors.Forbidden):
+            await made.skip_task("a", actor="ann", scopes=WRITES)
+        assert await made.skip_task("last", actor="ann", scopes=WRITES) == "skipped"
+        assert await standing(made) == {"ok": "waiting", "a": "blocked", "last": "skipped"}
+        await kit.audit()

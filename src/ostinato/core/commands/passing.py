@@ -34,7 +34,9 @@ class _Question(NamedTuple):
 
 def skip(book: ledger.Ledger, task: rows.Task, person: Person, reason: str | None) -> None:
     """Refuse to skip what people must decide, or what stands between that and others, unless they may decide it."""
-    questions = [*_of_task(book, task), *_before(book, task)]
+    questions = list(_of_task(book, task))
+    if book.dependants.get(task.key):
+        questions += _before(book, task)
     for one in questions:
         _check(book, one, person)
         _check_quorum(one, person)

@@ -201,19 +201,19 @@ WHERE x.tenant = r.tenant AND x.job_id = r.job_id AND x.task_id = r.task_id;
 -- name: update_task_and_input
 -- The same for tasks that are to run again with another input.
 UPDATE task AS x SET
-    input = r.input, state = r.state, attempt = r.attempt, attempt_base = r.attempt_base, crashes = r.crashes,
-    open_dependencies = r.open_dependencies, resuming = r.resuming, skipped_by_dependency = r.skipped_by_dependency,
-    output = r.output, error = r.error, started_at = r.started_at, finished_at = r.finished_at,
-    ready_at = r.ready_at, worker = r.worker, token = r.token, max_attempts = r.max_attempts,
-    timeout_at = r.timeout_at
+    input = r.input, options = r.options, state = r.state, attempt = r.attempt, attempt_base = r.attempt_base,
+    crashes = r.crashes, open_dependencies = r.open_dependencies, resuming = r.resuming,
+    skipped_by_dependency = r.skipped_by_dependency, output = r.output, error = r.error, started_at = r.started_at,
+    finished_at = r.finished_at, ready_at = r.ready_at, worker = r.worker, token = r.token,
+    max_attempts = r.max_attempts, timeout_at = r.timeout_at
 FROM (
     SELECT CAST(:tenant AS text) AS tenant, u.* FROM unnest(
-        :rows.1::text[], :rows.2::text[], :rows.3::bytea[], :rows.4::text[], :rows.5::int8[], :rows.6::int8[],
-        :rows.7::int8[], :rows.8::int8[], :rows.9::bool[], :rows.10::bool[], :rows.11::bytea[], :rows.12::bytea[],
-        :rows.13::int8[], :rows.14::int8[], :rows.15::int8[], :rows.16::text[], :rows.17::text[], :rows.18::int8[],
-        :rows.19::int8[]
+        :rows.1::text[], :rows.2::text[], :rows.3::bytea[], :rows.4::bytea[], :rows.5::text[], :rows.6::int8[],
+        :rows.7::int8[], :rows.8::int8[], :rows.9::int8[], :rows.10::bool[], :rows.11::bool[], :rows.12::bytea[],
+        :rows.13::bytea[], :rows.14::int8[], :rows.15::int8[], :rows.16::int8[], :rows.17::text[], :rows.18::text[],
+        :rows.19::int8[], :rows.20::int8[]
     ) AS u (
-        job_id, task_id, input, state, attempt, attempt_base, crashes, open_dependencies, resuming,
+        job_id, task_id, input, options, state, attempt, attempt_base, crashes, open_dependencies, resuming,
         skipped_by_dependency, output, error, started_at, finished_at, ready_at, worker, token, max_attempts, timeout_at
     ) OFFSET 0
 ) r

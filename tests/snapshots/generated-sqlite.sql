@@ -101,9 +101,9 @@ WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 -- name: update_task_and_input
 -- The same for tasks that are to run again with another input.
 UPDATE OR ROLLBACK task SET
-    input = ?4, state = ?5, attempt = ?6, attempt_base = ?7, crashes = ?8, open_dependencies = ?9, resuming = ?10,
-    skipped_by_dependency = ?11, output = ?12, error = ?13, started_at = ?14, finished_at = ?15, ready_at = ?16,
-    worker = ?17, token = ?18, max_attempts = ?19, timeout_at = ?20
+    input = ?4, options = ?5, state = ?6, attempt = ?7, attempt_base = ?8, crashes = ?9, open_dependencies = ?10,
+    resuming = ?11, skipped_by_dependency = ?12, output = ?13, error = ?14, started_at = ?15, finished_at = ?16,
+    ready_at = ?17, worker = ?18, token = ?19, max_attempts = ?20, timeout_at = ?21
 WHERE tenant = ?1 AND job_id = ?2 AND task_id = ?3;
 
 -- name: delete_ready

@@ -265,3 +265,33 @@ async def test_a_function_that_waits_keeps_no_unlucky_task_from_running_alone(ur
 
 async def _without(slots: Any) -> bool:
     return slots.without == 1
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["waits durably", "is tried again"])
+async def test_a_child_with_a_key_of_the_attempt_is_submitted_once(url: str, fails: bool) -> None:
+    """D3: a function that is entered again finds the child of before, which pays once."""
+    app = support.make(url)
+    paid: list[str] = []
+    entered: list[int] = []
+
+    @app.function
+    async def pay(order: str) -> str:
+        paid.append(order)
+        return "receipt"
+
+    @app.function
+    async def order(ctx: Any) -> str:
+        entered.append(ctx.attempt)
+        child = job(task("pay", "pay", input={"order": "17"}))
+        made = await app.submit(child, idempotency_key=f"{ctx.idempotency_key}:pay")
+        receipt = (await made.result())["pay"]
+        if fails and ctx.attempt == 1:
+            raise ValueError("try again")
+        await ctx.sleep(0.01)
+        return receipt
+
+    async with app:
+        again = {"maxAttempts": 2, "baseDelay": 0.01}
+        assert await run(app, task("a", "order", retry=again)) == {"a": "receipt"}
+    assert paid == ["17"]
+    assert len(entered) == (3 if fails else 2)

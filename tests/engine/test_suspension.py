@@ -373,3 +373,33 @@ async def test_a_function_does_not_end_before_its_tasks_that_wait(url: str) -> N
     async with app:
         error = await support.failure(await app.submit(job(task("a", "forgets"))))
         assert "await that task" in error.failed["a"]["message"]
+
+
+async def test_calls_of_the_application_behind_a_swallowed_wait_take_effect(url: str) -> None:
+    """D4: the application does not hold back what a function that was left asks of it; a step is the place for it."""
+    app = support.make(url)
+    made: list[str] = []
+
+    @app.function
+    async def submits(ctx: Any) -> None:
+        with contextlib.suppress(BaseException):
+            await ctx.approve("Pay?")
+        made.append((await app.submit_task("echo", n=1)).job_id)
+
+    async with app:
+        asked = await app.submit(job(task("a", "submits")))
+        await support.reaches(asked, "a", "waiting")
+        assert await (await app.job(made[0])).result(support.PATIENCE) == {"task": {"n": 1}}
+
+
+async def test_a_task_that_has_not_started_is_not_waited_for(url: str) -> None:
+    app = support.make(url)
+
+    @app.function
+    async def forgets(ctx: Any) -> str:
+        ctx.waiting = asyncio.create_task(ctx.approve("Pay?"))
+        return "done"
+
+    async with app:
+        assert await run(app, task("a", "forgets")) == {"a": "done"}
+        assert await app.approvals.list() == []

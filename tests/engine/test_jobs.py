@@ -270,7 +270,10 @@ def freezable(url: str) -> Iterator[tuple[str, Callable[[Ostinato], object], Cal
 
         def freeze(app: Ostinato) -> None:
             """All its readers, and those that it would add."""
-            asked.extend(asyncio.create_task(app.engine.db.read(stand_still)) for _ in range(2 * sqlite.QUICK_READERS))
+            readers = sqlite.QUICK_READERS
+            asked.extend(
+                asyncio.create_task(app.engine.db.read(stand_still)) for _ in range(readers * (sqlite.QUEUED + 2))
+            )
 
         yield url, freeze, thawed.set
         return

@@ -89,19 +89,14 @@ def move(course: courses.Course, item: items.Item, status: str) -> int:
 
 def leaves_review(course: courses.Course, item: items.Item, code: int) -> str | None:
     """The review that an item would be moved out of, other than to where it is rejected."""
-    for stop in course.stops:
-        seen = (*stop.codes, *stop.looking)
-        if stop.kind == "review" and item.status in seen and code not in (*seen, stop.reject):
-            return stop.name
-    return None
+    stop = review_at(course, item)
+    return stop.name if stop is not None and code not in (*stop.codes, *stop.looking, stop.reject) else None
 
 
-def review_at(course: courses.Course, item: items.Item) -> str | None:
+def review_at(course: courses.Course, item: items.Item) -> courses.Stop | None:
     """The review that an item is in."""
-    for stop in course.stops:
-        if stop.kind == "review" and item.status in (*stop.codes, *stop.looking):
-            return stop.name
-    return None
+    reviews = (stop for stop in course.stops if stop.kind == "review")
+    return next((stop for stop in reviews if item.status in (*stop.codes, *stop.looking)), None)
 
 
 def migrate(old: courses.Course, new: courses.Course, item: items.Item) -> None:

@@ -284,7 +284,8 @@ class MoveItem(msgspec.Struct, gc=False):
         if review is not None and (item.job_id or "", review) in book.tasks:
             person = passing.Person(self.actor, self.called, self.scopes)
             passing.leave(book, book.tasks[(item.job_id or "", review)], person)
-        asks = book.tasks.get((item.job_id or "", allowed.review_at(course, item) or ""))
+        seen = allowed.review_at(course, item)
+        asks = None if seen is None else book.tasks.get((item.job_id or "", seen.name))
         if self.payload is not None and asks is not None:
             passing.edit(book, asks, passing.Person(self.actor, self.called, self.scopes))
         book.attribute(item, self.actor, self.reason)
